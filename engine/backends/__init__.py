@@ -1,0 +1,35 @@
+"""Backends: one protocol, one adapter for each way of running a model."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING
+
+from engine.errors import EvaldeskError
+
+if TYPE_CHECKING:
+    from engine.backends.protocol import Backend
+
+TEST_BACKENDS_VARIABLE = "EVALDESK_TEST_BACKENDS"
+
+
+def load_backend(name: str) -> Backend:
+    """A new, unloaded backend by its adapter's name; the adapter's library is imported only here.
+
+    ``module:Class`` is taken only while EVALDESK_TEST_BACKENDS=1, for tests of the worker.
+    Raises EvaldeskError, saying what engine.backends.availability says, for an adapter that is not there.
+    """
+    if name == "llamacpp":
+        from engine.backends.llamacpp import LlamaCpp
+
+        return LlamaCpp()
+    if ":" in name and os.environ.get(TEST_BACKENDS_VARIABLE) == "1":
+        module, _, attribute = name.partition(":")
+        backend: Backend = getattr(importlib.import_module(module), attribute)()
+        return backend
+    from engine.backends.availability import BACKENDS, check_backend
+
+    if name in BACKENDS:
+        raise EvaldeskError(f"the backend {name} cannot run here: {check_backend(name).reason}")
+    raise EvaldeskError(f"there is no backend called {name!r}", remedy=f"Known backends: {', '.join(BACKENDS)}.")

@@ -1,0 +1,152 @@
+"""Intake: a file of traces or labels goes into the store; what can be read comes in, what cannot is named."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from engine.errors import EvaldeskError
+from engine.hashing import content_hash
+from engine.importing.mapping import Mapping as FieldMapping
+from engine.importing.reading import preview, read_records
+from engine.importing.records import LabelRecord, Refusal, TraceRecord
+from engine.importing.verdicts import ValueReading
+from engine.store import criteria, labels, sources, traces
+from engine.store.labels import Label, Mark
+from engine.store.transaction import Transaction
+
+
+@dataclass(frozen=True)
+class IntakeOrder:
+    """What to import and how: a mapping of None is guessed; the last three are needed where the file has labels."""
+
+    path: Path
+    mapping: FieldMapping | None = None
+    kind: str | None = None
+    values: ValueReading | None = None
+    criterion_id: str = ""
+    expert: str = ""
+    how_drawn: str = ""
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """A file as read, before it enters the store."""
+
+    order: IntakeOrder
+    source_id: str
+    format: str
+    kind: str
+    mapping: Mapping[str, Any]
+    traces: tuple[TraceRecord, ...]
+    labels: tuple[LabelRecord, ...]
+    refused: tuple[Refusal, ...]
+
+
+@dataclass(frozen=True)
+class IntakeReport:
+    """What came of an import. ``same`` and ``labels_same`` were here already, with equal content."""
+
+    path: str
+    format: str
+    kind: str
+    added: int
+    same: int
+    labels_added: int
+    labels_same: int
+    refused: tuple[Refusal, ...] = field(default_factory=tuple)
+
+    @property
+    def accepted(self) -> int:
+        return self.added + self.same if self.kind == "traces" else self.labels_added + self.labels_same
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "accepted": self.accepted, "refused": [asdict(r) for r in self.refused]}
+
+
+def read_file(order: IntakeOrder) -> FileContent:
+    """Read and check a whole file outside the store's thread; raises EvaldeskError when it is not readable as a table."""
+    look = preview(order.path, mapping=order.mapping, kind=order.kind, values=order.values, limit=200)
+    found_traces: list[TraceRecord] = []
+    found_labels: list[LabelRecord] = []
+    refused: list[Refusal] = []
+    for record in read_records(order.path, look.mapping, look.kind, look.values):
+        if isinstance(record, TraceRecord):
+            found_traces.append(record)
+        elif isinstance(record, LabelRecord):
+            found_labels.append(record)
+        else:
+            refused.append(record)
+    with_verdict = [label for label in found_labels if label.verdict]
+    if with_verdict and not order.criterion_id:
+        raise EvaldeskError(
+            f"the file has {len(with_verdict)} labels, and it is not said which criterion they answer",
+            where=str(order.path), kept="Nothing was imported.", remedy="Say it with --criterion ID.",
+        )  # fmt: skip
+    if with_verdict and order.how_drawn not in labels.HOW_DRAWN:
+        raise EvaldeskError(
+            f"the file has {len(with_verdict)} labels, and it is not said how these cases were drawn",
+            where=str(order.path), kept="Nothing was imported.",
+            remedy=f"Say it with --drawn, one of: {', '.join(labels.HOW_DRAWN)}.",
+        )  # fmt: skip
+    mapping = asdict(look.mapping)
+    digest = hashlib.sha256(order.path.read_bytes()).hexdigest()
+    source_id = content_hash([digest, mapping, order.criterion_id])[:16]
+    return FileContent(
+        order, source_id, look.format, look.kind, mapping, tuple(found_traces), tuple(with_verdict), tuple(refused)
+    )
+
+
+def keep(tx: Transaction, content: FileContent) -> IntakeReport:
+    """Put a file's rows into the store in one transaction; importing it again adds nothing and replaces nothing."""
+    order = content.order
+    criterion = criteria.get(tx, order.criterion_id) if content.labels else None
+    added, same, refused = traces.add(tx, content.source_id, content.traces)
+    blocked = {refusal.row for refusal in refused}
+    new_labels: list[Label] = []
+    labels_same = 0
+    if criterion is not None:
+        known = dict(tx.rows("SELECT trace_id, max(version) FROM trace GROUP BY trace_id"))
+        current = labels.current_of(tx, criterion.criterion_id)
+        for record in content.labels:
+            if record.row in blocked:
+                continue
+            if record.trace_id not in known:
+                refused.append(Refusal(record.row, "id", f"there is no trace {record.trace_id} in this workspace"))
+                continue
+            label = Label(
+                trace_id=record.trace_id, criterion_id=criterion.criterion_id, mark=Mark(record.verdict),
+                critique=record.critique, expert=record.expert or order.expert or "imported", how_drawn=order.how_drawn,
+                trace_version=known[record.trace_id], criterion_version=criterion.version,
+                source_id=content.source_id, source_row=record.row,
+            )  # fmt: skip
+            before = current.get(record.trace_id)
+            if before is not None and (before.mark, before.critique, before.expert) == (
+                label.mark,
+                label.critique,
+                label.expert,
+            ):
+                labels_same += 1
+            elif before is not None and before.mark.is_verdict and not before.source_id:
+                refused.append(
+                    Refusal(
+                        record.row, "label", f"{record.trace_id} was labelled here; an import does not replace that"
+                    )
+                )
+            else:
+                new_labels.append(label)
+                current[record.trace_id] = replace(label, seq=0)
+    labels.add_many(tx, new_labels)
+    everything = tuple(sorted((*content.refused, *refused), key=lambda r: r.row))
+    report = IntakeReport(
+        str(order.path), content.format, content.kind, added, same, len(new_labels), labels_same, everything
+    )
+    if not sources.is_known(tx, content.source_id):
+        sources.add(
+            tx, content.source_id, path=str(order.path), kind=content.kind, format=content.format, mapping=content.mapping,
+            accepted=report.accepted, refused=len(everything),
+        )  # fmt: skip
+    return report

@@ -1,0 +1,177 @@
+"""What a command asks of the workspace, carried out by whichever process owns it.
+
+A command that finds the workspace free becomes its owner for a moment. Where another process owns
+it, the command leaves its request in the inbox and the owner answers. Both ways lead through
+``carry_out``, so both give the same result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine import intake
+from engine.errors import EvaldeskError, Refused, WorkspaceBusy
+from engine.importing.mapping import Mapping as FieldMapping
+from engine.importing.verdicts import parse_values
+from engine.intake import IntakeOrder
+from engine.measuring import audit, building, rounds
+from engine.models.registry import default_model, model_by_name
+from engine.runs.ingest import ingest
+from engine.store import criteria, inbox, piles, snapshot
+from engine.store.models import Model
+from engine.store.store import Store
+from engine.store.transaction import Transaction
+from engine.store.workspace import Workspace
+
+OWNER_PATIENCE_S = 60.0
+_POLL_S = 0.1
+
+
+def ask(workspace: Workspace, body: Mapping[str, Any], *, create: bool = False) -> dict[str, Any]:
+    """Have a request carried out, here or by the owner; raises EvaldeskError as if it had happened here."""
+    try:
+        with Store(workspace, program=f"evaldesk {body['kind']}", create=create) as store:
+            result = carry_out(store, body)
+            serve_inbox(store)
+            return result
+    except WorkspaceBusy as busy:
+        if busy.program == "another program":
+            raise
+        return _ask_owner(workspace, body, busy)
+
+
+def carry_out(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Do what the request says; raises EvaldeskError."""
+    handler = _HANDLERS.get(str(body.get("kind")))
+    if handler is None:
+        raise EvaldeskError(
+            f"unknown request {body.get('kind')!r}", remedy="Use the same version of evaldesk on both sides."
+        )
+    return handler(store, body)
+
+
+def serve_inbox(store: Store) -> int:
+    """Carry out what others have left in the inbox; returns how many requests were answered."""
+    waiting = inbox.pending(store.workspace)
+    for request in waiting:
+        try:
+            result = carry_out(store, request.body)
+        except EvaldeskError as error:
+            result = {"error": {"what": error.what, "where": error.where, "kept": error.kept, "remedy": error.remedy}}
+        inbox.answer(store.workspace, request.request_id, result)
+    return len(waiting)
+
+
+def embedded_model(name: str = "") -> Model:
+    """The local model of this name (the embedded default for ""), with its fingerprint; raises EvaldeskError with what to do."""
+    found = model_by_name(name) if name else default_model()
+    return Model(found.fingerprint.short, found.name, found.backend, str(found.path))
+
+
+def _ask_owner(workspace: Workspace, body: Mapping[str, Any], busy: WorkspaceBusy) -> dict[str, Any]:
+    request_id = inbox.leave(workspace, body)
+    deadline = time.monotonic() + OWNER_PATIENCE_S
+    while time.monotonic() < deadline:
+        result = inbox.take_answer(workspace, request_id)
+        if result is not None:
+            if "error" in result:
+                raise EvaldeskError(**result["error"])
+            return result
+        time.sleep(_POLL_S)
+        try:
+            with Store(workspace, program=f"evaldesk {body['kind']}") as store:
+                serve_inbox(store)
+        except WorkspaceBusy:
+            continue
+    inbox.withdraw(workspace, request_id)
+    raise busy
+
+
+def _import(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    order = IntakeOrder(
+        path=Path(body["path"]),
+        mapping=FieldMapping(**{k: tuple(v) if isinstance(v, list) else v for k, v in body["mapping"].items()})
+        if body.get("mapping")
+        else None,
+        kind=body.get("as") or None,
+        values=parse_values(body["values"]) if body.get("values") else None,
+        criterion_id=body.get("criterion", ""),
+        expert=body.get("expert", ""),
+        how_drawn=body.get("drawn", ""),
+    )
+    content = intake.read_file(order)
+    return store.call(intake.keep, content).as_json()
+
+
+def _judge(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    model = embedded_model(body.get("model", ""))
+
+    def work(tx: Transaction) -> dict[str, Any]:
+        criterion_id = body.get("criterion") or _only_criterion(tx)
+        number = body.get("version")
+        if body.get("new") or (number is None and not building.has_versions(tx, criterion_id)):
+            judge = building.build(tx, criterion_id, model, change="first version from the command line")
+        else:
+            judge = building.by_number(tx, criterion_id, number)
+        if body.get("dry_run"):
+            planned = rounds.plan(tx, judge.judge_id)
+            return {"run": "", "judge": judge.number, "criterion": criterion_id, "needed": planned.needed,
+                    "cached": planned.cached, "awaited": planned.awaited, "to_run": planned.to_run}  # fmt: skip
+        run = rounds.start(tx, store.workspace, judge.judge_id)
+        return {"run": run.run_id, "judge": judge.number, "criterion": criterion_id, "needed": run.needed,
+                "cached": run.cached, "awaited": run.awaited, "to_run": run.to_run}  # fmt: skip
+
+    return store.call(work)
+
+
+def _audit(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    while store.call(ingest, store.workspace).more:
+        pass
+    return audit.audit_json(store.call(audit.audit, str(body["run"])))
+
+
+def _settle(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    while store.call(ingest, store.workspace).more:
+        pass
+    adopted = store.call(rounds.adopt_orphans, store.workspace)
+    return {"adopted": adopted}
+
+
+def _snapshot(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    return {"path": str(store.call(snapshot.write, Path(body["path"])))}
+
+
+def _seal(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    def work(tx: Transaction) -> dict[str, Any]:
+        criterion_id = body.get("criterion") or _only_criterion(tx)
+        criteria.get(tx, criterion_id)
+        drawn = piles.draw_sealed(tx, criterion_id, int(body["count"]), int(body.get("seed", 1)))
+        return {"criterion": criterion_id, "drawn": len(drawn)}
+
+    return store.call(work)
+
+
+def _only_criterion(tx: Transaction) -> str:
+    found = criteria.everyone(tx)
+    if len(found) == 1:
+        return found[0].criterion_id
+    with_judge = [
+        c for c in found if building.has_versions(tx, c.criterion_id) or piles.build_cases(tx, c.criterion_id)
+    ]
+    if len(with_judge) == 1:
+        return with_judge[0].criterion_id
+    names = ", ".join(c.criterion_id for c in found) or "none yet"
+    raise Refused("it is not said which criterion is meant", remedy=f"Say it with --criterion; there are: {names}.")
+
+
+_HANDLERS: dict[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
+    "import": _import,
+    "judge": _judge,
+    "audit": _audit,
+    "settle": _settle,
+    "snapshot": _snapshot,
+    "seal": _seal,
+}

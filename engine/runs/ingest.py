@@ -1,0 +1,73 @@
+"""Ingest: results go from the spools into the store, each exactly once.
+
+The offset up to which a spool was read is committed in the same transaction as the rows, so a
+crash at any moment neither loses nor doubles one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.runs.protocol import RunDir, RunStatus
+from engine.runs.spool import read_results
+from engine.runs.states import observed_state
+from engine.store import completions, judgements, runs
+from engine.store.runs import Run
+from engine.store.transaction import Transaction
+from engine.store.workspace import Workspace
+
+BATCH_BYTES = 2 << 20
+_FINAL = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What one pass brought: runs with new judgements, runs whose status changed, whether a spool has more to give."""
+
+    judged: frozenset[str] = field(default_factory=frozenset)
+    changed: frozenset[str] = field(default_factory=frozenset)
+    more: bool = False
+
+
+def ingest(tx: Transaction, workspace: Workspace) -> Ingested:
+    """One pass over all unfinished runs, a bounded piece of each spool."""
+    judged: set[str] = set()
+    changed: set[str] = set()
+    more = False
+    for run in runs.unfinished(tx):
+        run_dir = RunDir(workspace.runs / run.run_id)
+        # The state is read before the spool: a run seen as done has its last line in the spool already.
+        status = str(observed_state(run_dir).status) if run_dir.state.exists() else run.status
+        gained, complete = _read_spool(tx, run, run_dir)
+        judged |= gained
+        more |= not complete
+        if complete and _settle(tx, run, status):
+            changed.add(run.run_id)
+    return Ingested(frozenset(judged), frozenset(changed), more)
+
+
+def _read_spool(tx: Transaction, run: Run, run_dir: RunDir) -> tuple[set[str], bool]:
+    lines, offset = read_results(run_dir.results, run.spool_offset, limit=BATCH_BYTES)
+    if offset == run.spool_offset and not lines:
+        return set(), True
+    good = [line for line in lines if not line.get("refused")]
+    new = completions.add(tx, run.run_id, good)
+    gained = judgements.derive(tx, new)
+    runs.advance(tx, run.run_id, offset, len(lines) - len(good))
+    rest, _ = read_results(run_dir.results, offset, limit=1)
+    return gained, not rest
+
+
+def _settle(tx: Transaction, run: Run, status: str) -> bool:
+    left = runs.unjudged(tx, run.run_id)
+    final = False
+    if not left:
+        status, final = str(RunStatus.DONE), True
+    elif status == RunStatus.DONE:
+        status = runs.WAITING
+    elif status == RunStatus.CANCELLED:
+        final = True
+    if status == run.status and not final:
+        return False
+    runs.set_status(tx, run.run_id, status, finished=final)
+    return True

@@ -1,0 +1,129 @@
+"""Planning a run: what is needed, what is cached, what another run is about to bring, what to generate."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.backends.protocol import ModelSpec, Request
+from engine.runs import plan_file, queue, states, supervisor
+from engine.runs.protocol import Control, RunDir, RunState, RunStatus
+from engine.runs.states import RunDescription
+from engine.store import completions, judgements, runs
+from engine.store.models import Model
+from engine.store.runs import Run, RunCase
+from engine.store.transaction import Transaction
+from engine.store.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run as planned, before or after it was started."""
+
+    needed: int
+    cached: int
+    awaited: int
+
+    @property
+    def to_run(self) -> int:
+        return self.needed - self.cached - self.awaited
+
+
+def device_of(model: Model) -> str:
+    """The device whose queue a model's runs wait in."""
+    return "cpu" if model.backend == "llamacpp" else os.environ.get("EVALDESK_DEVICE", "cpu")
+
+
+def preview(tx: Transaction, requests: Sequence[Request]) -> Plan:
+    """What a run over these requests would have to generate."""
+    keys = list(dict.fromkeys(request.key for request in requests))
+    cached = completions.usable(tx, keys)
+    pending = runs.pending_keys(tx)
+    awaited = sum(1 for key in keys if key not in cached and key in pending)
+    return Plan(len(keys), len(cached), awaited)
+
+
+def start(
+    tx: Transaction,
+    workspace: Workspace,
+    *,
+    kind: str,
+    title: str,
+    criterion_id: str,
+    judge_id: str,
+    model: Model,
+    cases: Sequence[tuple[RunCase, Request]],
+) -> Run:
+    """Record the run, write its files, and queue it once the transaction is durable.
+
+    Cached completions count at once; keys pending in another run are awaited, not planned twice.
+    """
+    requests = {request.key: request for _, request in cases}
+    cached = completions.usable(tx, list(requests))
+    pending = runs.pending_keys(tx)
+    own = [request for key, request in requests.items() if key not in cached and key not in pending]
+    awaited = len(requests) - len(cached) - len(own)
+    run = Run(
+        run_id=f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}",
+        kind=kind, title=title, criterion_id=criterion_id, judge_id=judge_id, model_id=model.model_id,
+        device=device_of(model), status=str(RunStatus.QUEUED) if own else runs.WAITING,
+        needed=len(requests), cached=len(cached), awaited=awaited,
+    )  # fmt: skip
+    runs.add(tx, run, [case for case, _ in cases], [request.key for request in own])
+    judgements.derive(tx, list(cached.values()))
+    if own:
+        run_dir = _write_files(workspace, run, model, own)
+        tx.after_commit(lambda: _queue(run_dir, run.device))
+    elif not awaited:
+        runs.set_status(tx, run.run_id, str(RunStatus.DONE), finished=True)
+    return runs.get(tx, run.run_id)
+
+
+def adopt_missing(tx: Transaction, workspace: Workspace, run: Run, model: Model, requests: Sequence[Request]) -> int:
+    """Plan what the run waits for and nobody will bring any more (the other run was cancelled or failed); returns how many."""
+    missing = set(runs.missing_keys(tx, run.run_id))
+    own = [request for request in {r.key: r for r in requests}.values() if request.key in missing]
+    if not own:
+        return 0
+    runs.claim(tx, run.run_id, [request.key for request in own])
+    run_dir = RunDir(workspace.runs / run.run_id)
+    if run_dir.plan.exists():
+        plan_file.append_plan(run_dir, own)
+    else:
+        _write_files(workspace, run, model, own)
+    runs.set_status(tx, run.run_id, str(RunStatus.QUEUED), finished=False)
+    tx.after_commit(lambda: _queue(run_dir, run.device))
+    return len(own)
+
+
+def ensure_queued(run_dir: RunDir, device: str) -> None:
+    """Queue a run whose planner was killed between its commit and its queueing; harmless otherwise."""
+    if all(entry.run_dir.path != queue.absolute(run_dir).path for entry in queue.entries(device)):
+        _queue(run_dir, device)
+    else:
+        supervisor.ensure_supervisor(device)
+
+
+def _write_files(workspace: Workspace, run: Run, model: Model, requests: Sequence[Request]) -> RunDir:
+    run_dir = RunDir(workspace.runs / run.run_id)
+    run_dir.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    plan_file.write_plan(run_dir, requests)
+    states.write_control(run_dir, Control.RUN)
+    states.write_state(run_dir, RunState(RunStatus.QUEUED, planned=len(requests), updated_at=time.time()))
+    states.write_description(
+        run_dir,
+        RunDescription(
+            run_id=run.run_id, title=run.title, workspace=str(workspace.path.absolute()), device=run.device,
+            model=ModelSpec(backend=model.backend, name=model.name, path=model.path), expected_fingerprint=model.model_id,
+            created_at=time.time(),
+        ),
+    )  # fmt: skip
+    return run_dir
+
+
+def _queue(run_dir: RunDir, device: str) -> None:
+    queue.enqueue(run_dir, device)
+    supervisor.ensure_supervisor(device)

@@ -1,0 +1,277 @@
+"""The worker: ``python -P -m engine.runs.worker RUN_DIR`` carries out one run, requests in, results out.
+
+It knows neither the database nor the domain, and may be killed at any byte: what is in the spool is finished,
+everything else is asked of the model again at the next start.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine.backends import load_backend
+from engine.backends.protocol import Backend, Completion, ModelInfo, Request
+from engine.errors import EvaldeskError
+from engine.runs import queue
+from engine.runs.heartbeat import Heartbeat
+from engine.runs.locks import FileLock, try_lock
+from engine.runs.plan_file import read_plan
+from engine.runs.progress import Progress
+from engine.runs.protocol import Control, RunDir, RunState, RunStatus
+from engine.runs.spool import Spool, stream_results
+from engine.runs.states import RunDescription, read_control, read_description, read_state, write_state_at_any_cost
+from engine.runs.supervisor import EXIT_ENDED, EXIT_FAILED, EXIT_HELD, EXIT_INTERRUPTED, ensure_supervisor
+
+ATTEMPTS = 3
+"""How often a request is tried in one start before its error is its result."""
+WAIT_S = 0.1
+CANCEL_GRACE_S = 5.0
+CLOSE_GRACE_S = 20.0
+NICENESS = 5
+
+
+class Worker:
+    """One start of one run; the caller holds the run's lock."""
+
+    def __init__(self, run_dir: RunDir, lock: FileLock) -> None:
+        self.run_dir = run_dir
+        self.lock = lock
+        self.progress = Progress()
+        self.attempts: dict[str, int] = {}
+        self.pending: deque[Request] = deque()
+        self.in_flight: dict[str, Request] = {}
+        self.description: RunDescription | None = None
+        self.ticket = ""
+        self.spool: Spool | None = None
+        before = read_state(run_dir)
+        state = RunState(
+            RunStatus.LOADING,
+            message="reading the plan",
+            starts=before.starts + 1,
+            started_at=before.started_at or time.time(),
+            extra={},
+        )
+        self.heartbeat = Heartbeat(run_dir, state, self.give_up)
+
+    def run(self) -> int:
+        """Carry the run on as far as it goes; returns the exit code."""
+        backend: Backend | None = None
+        try:
+            self.description = read_description(self.run_dir)
+            self.ticket = queue.ticket_of(self.run_dir, self.description.device)
+            self.spool = Spool(self.run_dir.results)
+            for line in stream_results(self.run_dir.results):
+                self.progress.count(line)
+            self.refill()
+            self.say(RunStatus.LOADING, "reading the plan")
+            status = self.wanted()
+            if status is None and self.pending:
+                model = self.description.model
+                self.say(RunStatus.LOADING, f"loading {model.name}")
+                backend = load_backend(model.backend)
+                info = backend.load(model)
+                self.check(self.description, info)
+                status = self.work(backend, info)
+            if not self.refill():
+                # Nothing is left to pause or to cancel.
+                status = RunStatus.DONE
+            message = ""
+        except EvaldeskError as error:
+            status, message = RunStatus.FAILED, str(error)
+        status = status or RunStatus.DONE
+        if backend is not None:
+            self.close(backend)
+        return self.end(status, message)
+
+    def wanted(self) -> RunStatus | None:
+        """The status that the user or the system wants the run to stop with, or None to go on."""
+        if (control := read_control(self.run_dir)) is Control.CANCEL:
+            return RunStatus.CANCELLED
+        if control is Control.PAUSE:
+            return RunStatus.PAUSED
+        return RunStatus.INTERRUPTED if self.heartbeat.terminated else None
+
+    def refill(self) -> bool:
+        """Take from the plan what has no result yet; whether there is any."""
+        requests = read_plan(self.run_dir)
+        self.progress.plan(requests)
+        self.pending = deque(request for request in requests if request.key not in self.progress.finished)
+        return bool(self.pending)
+
+    def check(self, description: RunDescription, info: ModelInfo) -> None:
+        """Raise EvaldeskError when another model was loaded than the requests were planned for."""
+        expected = description.expected_fingerprint
+        if expected and expected != info.fingerprint:
+            raise EvaldeskError(
+                f"the model that was loaded is not the one this run was planned for: its fingerprint is "
+                f"{info.fingerprint[:16]}, planned was {expected[:16]}",
+                where=description.model.path,
+                kept="Results so far are kept, nothing was generated with the other model.",
+                remedy="Put the planned file back and resume, or plan a new run.",
+            )
+
+    def work(self, backend: Backend, info: ModelInfo) -> RunStatus:
+        """Submit and collect until the plan is finished or someone wants the run to stop."""
+        facts = {
+            "backend": info.backend,
+            "backend_version": info.backend_version,
+            "context_length": info.context_length,
+            "parallel": info.parallel,
+            "features": sorted(info.features),
+        }
+        self.heartbeat.say(replace(self.heartbeat.state, status=RunStatus.RUNNING, message="", extra=facts))
+        self.progress.begin()
+        window = 2 * max(1, info.parallel)
+        stop_at: float | None = None
+        while True:
+            wanted = self.wanted()
+            if wanted is None:
+                if not self.pending and not self.in_flight and not self.refill():
+                    return RunStatus.DONE
+                self.submit(backend, window)
+                stop_at = None
+            elif not self.in_flight:
+                return wanted
+            elif wanted is not RunStatus.PAUSED:
+                # Cancelled or told to end by the system: a few seconds, not as long as a long answer takes.
+                if stop_at is None:
+                    backend.cancel()
+                    stop_at = time.monotonic() + CANCEL_GRACE_S
+                if time.monotonic() >= stop_at or backend.in_flight == 0:
+                    self.collect(backend, info, 0.0, wanted)
+                    return wanted
+            self.collect(backend, info, WAIT_S, wanted)
+            self.say(RunStatus.RUNNING, {RunStatus.PAUSED: "pausing", None: ""}.get(wanted, "stopping"))
+
+    def submit(self, backend: Backend, window: int) -> None:
+        """Fill the backend up to ``window`` requests, in plan order."""
+        batch = [self.pending.popleft() for _ in range(min(window - len(self.in_flight), len(self.pending)))]
+        if batch:
+            self.in_flight.update((request.key, request) for request in batch)
+            backend.submit(batch)
+
+    def collect(self, backend: Backend, info: ModelInfo, timeout: float, stopping: RunStatus | None) -> None:
+        """Write down what the backend finished; errors are tried again, or left for the next start when stopping."""
+        completions: Sequence[Completion] = backend.results(timeout)
+        if not completions and backend.in_flight == 0:
+            completions = [Completion(key, error="the backend lost this request") for key in self.in_flight]
+        lines: list[Mapping[str, Any]] = []
+        for completion in completions:
+            request = self.in_flight.pop(completion.key, None)
+            if request is None:
+                continue
+            if completion.error:
+                self.attempts[request.key] = tries = self.attempts.get(request.key, 0) + 1
+                if stopping is not None and stopping is not RunStatus.PAUSED:
+                    continue
+                if tries < ATTEMPTS:
+                    self.pending.appendleft(request)
+                    continue
+            lines.append(result_line(completion, info))
+        if lines and self.spool is not None:
+            self.spool.append(lines)
+            for line in lines:
+                self.progress.count(line)
+
+    def say(self, status: RunStatus, message: str) -> None:
+        state = replace(self.heartbeat.state, status=status, message=message, in_flight=len(self.in_flight))
+        self.heartbeat.say(self.progress.into(state))
+
+    def close(self, backend: Backend) -> None:
+        """Free the model; one that does not let go is ended with the process, and the next start finds all done."""
+        watchdog = threading.Timer(CLOSE_GRACE_S, os._exit, (1,))
+        watchdog.daemon = True
+        watchdog.start()
+        backend.close()
+        watchdog.cancel()
+
+    def end(self, status: RunStatus, message: str) -> int:
+        """Write the last state, leave the queue, and see to it that the queue goes on."""
+        state = self.progress.into(replace(self.heartbeat.state, status=status, message=message, in_flight=0))
+        self.heartbeat.end(replace(state, tokens_per_s=0.0, eta_s=None))
+        if message:
+            print(message, file=sys.stderr)
+        if status is RunStatus.INTERRUPTED:
+            # The supervisor decides whether the run leaves the queue; when the whole system stops, it stays.
+            return EXIT_INTERRUPTED
+        if self.description is not None:
+            device = self.description.device
+            try:
+                if self.ticket:
+                    queue.remove(self.run_dir, device, ticket=self.ticket)
+                self.lock.release()
+                ensure_supervisor(device)
+            except EvaldeskError as error:
+                print(error, file=sys.stderr)
+        return EXIT_FAILED if status is RunStatus.FAILED else EXIT_ENDED
+
+    def give_up(self, status: RunStatus, message: str) -> None:
+        """End the process from the heartbeat's thread, for the main one is stuck in loading a model."""
+        code = self.end(status, message)
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def result_line(completion: Completion, info: ModelInfo) -> dict[str, Any]:
+    """The line of the spool for one finished request."""
+    return {
+        "key": completion.key,
+        "text": completion.text,
+        "finish": completion.finish,
+        "prompt_tokens": completion.prompt_tokens,
+        "cached_tokens": completion.cached_tokens,
+        "completion_tokens": completion.completion_tokens,
+        "seconds": completion.seconds,
+        "error": completion.error,
+        "backend": info.backend,
+        "backend_version": info.backend_version,
+        "at": time.time(),
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Carry out the run in the directory named by the only argument; the exit code tells the supervisor why it ended."""
+    if len(arguments) != 1:
+        print("usage: python -P -m engine.runs.worker RUN_DIR", file=sys.stderr)
+        return 2
+    # Below the terminal app in priority, so that keys are answered while a model computes on the same cores.
+    os.nice(max(0, NICENESS - os.nice(0)))
+    run_dir = RunDir(Path(arguments[0]).resolve())
+    if not run_dir.path.is_dir():
+        print(f"{run_dir.path}: there is no such run", file=sys.stderr)
+        return EXIT_FAILED
+    try:
+        lock = try_lock(run_dir.lock)
+    except (EvaldeskError, OSError) as error:
+        print(error, file=sys.stderr)
+        write_state_at_any_cost(run_dir, replace(read_state(run_dir), status=RunStatus.FAILED, message=str(error)))
+        return EXIT_FAILED
+    if lock is None:
+        print("another worker works on this run", file=sys.stderr)
+        return EXIT_HELD
+    try:
+        worker = Worker(run_dir, lock)
+    except EvaldeskError as error:
+        print(error, file=sys.stderr)
+        write_state_at_any_cost(run_dir, replace(read_state(run_dir), status=RunStatus.FAILED, message=str(error)))
+        return EXIT_FAILED
+    return worker.run()
+
+
+if __name__ == "__main__":
+    try:
+        exit_code = main(sys.argv[1:])
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+        exit_code = 1
+    sys.stderr.flush()
+    # Threads of a model library may never end; the process does.
+    os._exit(exit_code)

@@ -1,0 +1,88 @@
+"""The inbox: what other processes ask of the one that owns the workspace.
+
+A request is a JSON file in inbox/; the owner carries it out and writes the answer beside it. Files
+are written under another name first, so a half-written one is never read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import EvaldeskError
+from engine.store.workspace import Workspace
+
+_REQUEST, _ANSWER = ".request.json", ".answer.json"
+
+
+@dataclass(frozen=True)
+class InboxRequest:
+    """A request left by another process: ``body`` has a ``kind`` and what it needs."""
+
+    request_id: str
+    body: Mapping[str, Any]
+
+
+def leave(workspace: Workspace, body: Mapping[str, Any]) -> str:
+    """Leave a request for the owner; returns its id."""
+    request_id = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"
+    _write(workspace.inbox / f"{request_id}{_REQUEST}", body)
+    return request_id
+
+
+def pending(workspace: Workspace) -> list[InboxRequest]:
+    """Requests that wait, oldest first; an unreadable one is answered with the reason."""
+    waiting: list[InboxRequest] = []
+    for path in sorted(workspace.inbox.glob(f"*{_REQUEST}")):
+        request_id = path.name.removesuffix(_REQUEST)
+        try:
+            body = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            answer(workspace, request_id, {"error": {"what": f"the request cannot be read: {error}"}})
+            continue
+        waiting.append(InboxRequest(request_id, body if isinstance(body, dict) else {}))
+    return waiting
+
+
+def answer(workspace: Workspace, request_id: str, result: Mapping[str, Any]) -> None:
+    """Write the answer, then take the request away: carried out at least once, answered once."""
+    _write(workspace.inbox / f"{request_id}{_ANSWER}", result)
+    (workspace.inbox / f"{request_id}{_REQUEST}").unlink(missing_ok=True)
+
+
+def take_answer(workspace: Workspace, request_id: str) -> dict[str, Any] | None:
+    """The answer, once there is one; it is removed with the reading."""
+    path = workspace.inbox / f"{request_id}{_ANSWER}"
+    try:
+        result = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    path.unlink(missing_ok=True)
+    return dict(result)
+
+
+def withdraw(workspace: Workspace, request_id: str) -> bool:
+    """Take an unanswered request back; False when it was already being answered."""
+    path = workspace.inbox / f"{request_id}{_REQUEST}"
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _write(path: Path, body: Mapping[str, Any]) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(json.dumps(dict(body), ensure_ascii=False), "utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise EvaldeskError(f"the inbox cannot be written: {error.strerror}", where=str(path.parent)) from error

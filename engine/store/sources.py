@@ -1,0 +1,40 @@
+"""Sources: the files that rows came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from engine.store.transaction import Transaction, now
+
+
+def is_known(tx: Transaction, source_id: str) -> bool:
+    """Whether this file was imported before, with the same mapping."""
+    return bool(tx.value("SELECT count(*) > 0 FROM source WHERE source_id = ?", source_id))
+
+
+def add(
+    tx: Transaction,
+    source_id: str,
+    *,
+    path: str,
+    kind: str,
+    format: str,
+    mapping: Mapping[str, Any],
+    accepted: int,
+    refused: int,
+) -> None:
+    """Record a file after its rows were taken in."""
+    tx.insert(
+        "source", source_id=source_id, path=path, kind=kind, format=format, mapping=json.dumps(dict(mapping)),
+        accepted=accepted, refused=refused, imported_at=now(),
+    )  # fmt: skip
+
+
+def newest(tx: Transaction) -> list[tuple[str, str, int, int]]:
+    """(path, kind, accepted, refused) of the imported files, newest first."""
+    return [
+        tuple(row)
+        for row in tx.rows("SELECT path, kind, accepted, refused FROM source ORDER BY imported_at DESC LIMIT 20")
+    ]  # type: ignore[misc]

@@ -1,0 +1,182 @@
+"""The store: one DuckDB file, one thread that reads and writes it.
+
+Everybody else hands functions to that thread. Such a function takes a Transaction first; it is
+committed when the function returns and rolled back when it raises.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import re
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+
+from engine.errors import EvaldeskError, WorkspaceBusy
+from engine.store import labels, witness
+from engine.store.migrating import migrate
+from engine.store.ownership import Ownership
+from engine.store.transaction import Transaction
+from engine.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    import duckdb
+
+_FOREGROUND, _BACKGROUND, _LAST = 0, 1, 2
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Store:
+    """An open workspace. Use as a context manager, or call ``close``.
+
+    Opening raises WorkspaceBusy with the holder's host and pid when another process owns it.
+    """
+
+    def __init__(self, workspace: Workspace, *, program: str = "evaldesk", create: bool = True) -> None:
+        self.workspace = workspace
+        self.surplus_labels: list[Mapping[str, Any]] = []
+        """Lines of labels.jsonl that the database lacks: something was lost or restored from an older copy."""
+        self._witnessed = 0
+        if not create and not workspace.database.exists():
+            raise EvaldeskError(
+                "there is no workspace here",
+                where=str(workspace.path),
+                remedy="evaldesk demo makes one, evaldesk import fills one.",
+            )
+        workspace.create()
+        self._ownership = Ownership(workspace.lock, program)
+        self._queue: queue.PriorityQueue[tuple[int, int, Callable[[], None] | None]] = queue.PriorityQueue()
+        self._order = itertools.count()
+        self._opened: Future[None] = Future()
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name="store", daemon=True)
+        self._thread.start()
+        try:
+            self._opened.result()
+        except BaseException:
+            self._ownership.release()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(
+        self, work: Callable[Concatenate[Transaction, P], R], *arguments: P.args, **named: P.kwargs
+    ) -> Future[R]:
+        """Run ``work(transaction, ...)`` in the store's thread, before anything in the background."""
+        return self._put(_FOREGROUND, work, arguments, named)
+
+    def submit_background(
+        self, work: Callable[Concatenate[Transaction, P], R], *arguments: P.args, **named: P.kwargs
+    ) -> Future[R]:
+        """The same, after everything that a person is waiting for."""
+        return self._put(_BACKGROUND, work, arguments, named)
+
+    def call(self, work: Callable[Concatenate[Transaction, P], R], *arguments: P.args, **named: P.kwargs) -> R:
+        """Run ``work`` and wait for its result."""
+        return self._put(_FOREGROUND, work, arguments, named).result()
+
+    def close(self) -> None:
+        """Finish what was handed over, close the file and give the workspace free."""
+        if self._closed:
+            return
+        self._closed = True
+        self._queue.put((_LAST, next(self._order), None))
+        self._thread.join()
+        self._ownership.release()
+
+    def _put(self, priority: int, work: Callable[..., Any], arguments: Any, named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if self._closed:
+            future.set_exception(EvaldeskError("the workspace is closed", where=str(self.workspace.path)))
+            return future
+
+        def job() -> None:
+            if future.set_running_or_notify_cancel():
+                self._carry_out(future, work, arguments, named)
+
+        self._queue.put((priority, next(self._order), job))
+        return future
+
+    def _carry_out(self, future: Future[Any], work: Callable[..., Any], arguments: Any, named: Any) -> None:
+        transaction = Transaction(self._connection)
+        try:
+            self._connection.begin()
+            try:
+                result = work(transaction, *arguments, **named)
+                self._connection.commit()
+            except BaseException:
+                self._rollback()
+                raise
+            transaction.run_after_commit()
+            if "label" in transaction.touched:
+                self._witness()
+        except BaseException as error:  # noqa: BLE001  (whoever waits on the future gets it)
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    def _witness(self) -> None:
+        self._witnessed = witness.append_since(Transaction(self._connection), self.workspace.labels, self._witnessed)
+
+    def _rollback(self) -> None:
+        import duckdb
+
+        try:
+            self._connection.rollback()
+        except duckdb.Error:  # a failed commit has already ended the transaction
+            pass
+
+    def _serve(self) -> None:
+        try:
+            self._connection = _connect(self.workspace.database)
+            migrate(self._connection, self.workspace.database, self.workspace.backups)
+            transaction = Transaction(self._connection)
+            self.surplus_labels = witness.catch_up(transaction, self.workspace.labels)
+            self._witnessed = labels.newest_seq(transaction)
+        except BaseException as error:  # noqa: BLE001  (the opener gets it)
+            self._opened.set_exception(error)
+            return
+        self._opened.set_result(None)
+        while (job := self._queue.get()[2]) is not None:
+            job()
+        self._connection.close()
+
+
+def _connect(database: Path) -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": 2,  # a model may be working beside us
+        "memory_limit": "2GB",
+        "storage_compatibility_version": "v1.0.0",  # people open these files with other tools
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    try:
+        return duckdb.connect(str(database), config=config)
+    except duckdb.IOException as error:
+        holder = re.search(r"\(PID (\d+)\)", str(error))
+        if holder:
+            raise WorkspaceBusy(str(database), "this machine", int(holder[1]), "another program") from error
+        raise EvaldeskError(
+            f"the database cannot be opened: {str(error).splitlines()[0]}",
+            where=str(database),
+            kept="It was not changed; labels.jsonl beside it holds every label in plain text.",
+            remedy="Check the disk and the permissions, or restore a copy from backups/.",
+        ) from error
+    except duckdb.Error as error:
+        raise EvaldeskError(
+            f"this file is not a readable DuckDB database: {str(error).splitlines()[0]}",
+            where=str(database),
+            kept="It was not changed; labels.jsonl beside it holds every label in plain text.",
+            remedy="Restore a copy from backups/, or start in another workspace.",
+        ) from error

@@ -1,0 +1,107 @@
+"""Watching a workspace while it is open: results come in, inbox requests are answered, changes are told.
+
+One thread, nothing on the event loop. Only files that changed are read, so an idle workspace costs
+a few ``stat`` calls.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from engine import requests
+from engine.errors import EvaldeskError
+from engine.measuring import rounds
+from engine.runs import planning
+from engine.runs.ingest import Ingested, ingest
+from engine.runs.protocol import RunDir, RunState
+from engine.runs.states import observed_state
+from engine.store import runs
+from engine.store.store import Store
+
+TICK_S = 0.35
+"""Twice to four times a second is as often as a person can follow, and what a slow line can carry."""
+_CARE_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What changed since the last one. ``states`` holds the live state of every unfinished run."""
+
+    judged: frozenset[str] = field(default_factory=frozenset)
+    runs_changed: bool = False
+    store_changed: bool = False
+    states: Mapping[str, RunState] = field(default_factory=dict)
+
+
+class Watch:
+    """Runs until ``stop``; ``on_change`` is called in the watching thread."""
+
+    def __init__(self, store: Store, on_change: Callable[[Change], None]) -> None:
+        self._store = store
+        self._on_change = on_change
+        self._stop = threading.Event()
+        self._seen: dict[str, tuple[int, ...]] = {}
+        self._cared = 0.0
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end and wait for it."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._tick()
+            except EvaldeskError as error:
+                log.warning("%s", error)
+            self._stop.wait(TICK_S)
+
+    def _tick(self) -> None:
+        answered = requests.serve_inbox(self._store)
+        unfinished = self._store.submit_background(runs.unfinished).result()
+        states: dict[str, RunState] = {}
+        moved = bool(answered)
+        for run in unfinished:
+            run_dir = RunDir(self._store.workspace.runs / run.run_id)
+            if run_dir.state.exists():
+                states[run.run_id] = observed_state(run_dir)
+            mark = (_size(run_dir), *_state_mark(states.get(run.run_id)))
+            moved |= self._seen.get(run.run_id) != mark
+            self._seen[run.run_id] = mark
+        if not moved and time.monotonic() - self._cared < _CARE_S:
+            return
+        brought = self._store.submit_background(ingest, self._store.workspace).result() if unfinished else Ingested()
+        if time.monotonic() - self._cared >= _CARE_S:
+            self._care()
+        if moved or brought.judged or brought.changed:
+            self._on_change(Change(brought.judged, bool(brought.changed) or moved, bool(answered), states))
+
+    def _care(self) -> None:
+        self._cared = time.monotonic()
+        self._store.submit_background(rounds.adopt_orphans, self._store.workspace).result()
+        for run in self._store.submit_background(runs.unfinished).result():
+            run_dir = RunDir(self._store.workspace.runs / run.run_id)
+            if run.status == "queued" and run_dir.plan.exists():
+                planning.ensure_queued(run_dir, run.device)
+
+
+def _size(run_dir: RunDir) -> int:
+    try:
+        return run_dir.results.stat().st_size
+    except OSError:
+        return 0
+
+
+def _state_mark(state: RunState | None) -> tuple[int, ...]:
+    return (hash(str(state.status)), state.done, state.failed, int(state.updated_at)) if state else ()

@@ -1,0 +1,118 @@
+"""Pause, resume and cancel, while a run waits, works, or has ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import EvaldeskError
+from engine.runs import control, queue, states
+from engine.runs.protocol import RunStatus
+from tests.engine.runs.conftest import (
+    DEVICE,
+    WINDOW,
+    Desk,
+    assert_complete,
+    finish,
+    generated,
+    has_status,
+    open_gate,
+    reached,
+    wait_until,
+)
+
+
+def test_pause_finishes_what_is_in_flight_and_resume_does_the_rest(desk: Desk) -> None:
+    run_dir = desk.run("paused", 40, hold_after=6)
+    control.start(run_dir)
+    wait_until(reached(run_dir, 6))
+    control.pause(run_dir)
+    control.pause(run_dir)
+    open_gate(run_dir)
+    state = finish(run_dir)
+    assert state.status is RunStatus.PAUSED
+    assert 6 < state.done <= 6 + WINDOW
+    assert generated(run_dir) == state.done, "what was in flight is kept"
+    wait_until(lambda: not queue.entries(DEVICE))
+    control.pause(run_dir)
+    control.resume(run_dir)
+    control.resume(run_dir)
+    assert finish(run_dir).status is RunStatus.DONE
+    assert_complete(run_dir)
+    assert generated(run_dir) == 40
+
+
+def test_resume_at_once_after_pause_is_not_forgotten(desk: Desk) -> None:
+    run_dir = desk.run("quick", 60, seconds=0.01)
+    control.start(run_dir)
+    for results in (5, 20):
+        wait_until(reached(run_dir, results))
+        control.pause(run_dir)
+        control.resume(run_dir)
+    wait_until(has_status(run_dir, RunStatus.DONE))
+    assert_complete(run_dir)
+
+
+def test_a_paused_run_lets_the_next_one_run(desk: Desk) -> None:
+    first, second = desk.run("first", 40, hold_after=3), desk.run("second", 5)
+    control.start(first)
+    control.start(second)
+    wait_until(reached(first, 3))
+    control.pause(first)
+    open_gate(first)
+    assert finish(second).status is RunStatus.DONE
+    assert states.read_state(first).status is RunStatus.PAUSED
+
+
+def test_cancel_keeps_what_is_finished_and_resume_takes_it_back(desk: Desk) -> None:
+    run_dir = desk.run("cancelled", 40, hold_after=6)
+    control.start(run_dir)
+    wait_until(reached(run_dir, 6))
+    control.cancel(run_dir)
+    control.cancel(run_dir)
+    open_gate(run_dir)
+    state = finish(run_dir)
+    assert state.status is RunStatus.CANCELLED
+    assert 6 <= state.done <= 6 + WINDOW
+    control.cancel(run_dir)
+    with pytest.raises(EvaldeskError, match="cannot pause this run: it is cancelled already"):
+        control.pause(run_dir)
+    control.resume(run_dir)
+    assert finish(run_dir).status is RunStatus.DONE
+    assert_complete(run_dir)
+
+
+def test_a_waiting_run_can_be_paused_and_cancelled(desk: Desk) -> None:
+    busy = desk.run("busy", 60, hold_after=4)
+    paused, cancelled = desk.run("paused", 5), desk.run("cancelled", 5)
+    for run_dir in (busy, paused, cancelled):
+        control.start(run_dir)
+    wait_until(reached(busy, 1))
+    control.pause(paused)
+    control.pause(paused)
+    control.cancel(cancelled)
+    assert states.read_state(paused).status is RunStatus.PAUSED
+    assert states.read_state(cancelled).status is RunStatus.CANCELLED
+    assert [entry.run_dir.run_id for entry in queue.entries(DEVICE)] == ["busy"]
+    control.resume(paused)
+    assert states.read_state(paused).status is RunStatus.QUEUED
+    control.cancel(busy)
+    open_gate(busy)
+    assert finish(paused).status is RunStatus.DONE
+    assert generated(cancelled) == 0
+
+
+def test_a_run_that_has_ended_takes_no_word_that_makes_no_sense(desk: Desk) -> None:
+    run_dir = desk.run("done", 3)
+    control.start(run_dir)
+    assert finish(run_dir).status is RunStatus.DONE
+    for act, word in ((control.pause, "pause"), (control.cancel, "cancel"), (control.resume, "resume")):
+        with pytest.raises(EvaldeskError, match=word):
+            act(run_dir)
+    assert states.read_state(run_dir).status is RunStatus.DONE
+
+
+def test_a_run_without_a_description_cannot_be_started(desk: Desk) -> None:
+    run_dir = desk.run("nothing")
+    run_dir.description.unlink()
+    with pytest.raises(EvaldeskError, match="run.json"):
+        control.start(run_dir)
