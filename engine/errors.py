@@ -21,7 +21,12 @@ class EvaldeskError(Exception):
         self.where = where
         self.kept = kept
         self.remedy = remedy
-        super().__init__(" ".join(part for part in (f"{where}: {what}" if where else what, kept, remedy) if part))
+        parts = (f"{where}: {what}" if where else what, kept, remedy)
+        super().__init__(" ".join(_sentence(part) for part in parts if part))
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", ":")) else f"{text}."
 
 
 class WorkspaceBusy(EvaldeskError):

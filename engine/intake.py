@@ -11,9 +11,8 @@ from typing import Any
 from engine.errors import EvaldeskError
 from engine.hashing import content_hash
 from engine.importing.mapping import Mapping as FieldMapping
-from engine.importing.reading import preview, read_records
+from engine.importing.reading import Kind, preview, read_records
 from engine.importing.records import LabelRecord, Refusal, TraceRecord
-from engine.importing.verdicts import ValueReading
 from engine.store import criteria, labels, sources, traces
 from engine.store.labels import Label, Mark
 from engine.store.transaction import Transaction
@@ -25,8 +24,8 @@ class IntakeOrder:
 
     path: Path
     mapping: FieldMapping | None = None
-    kind: str | None = None
-    values: ValueReading | None = None
+    kind: Kind | None = None
+    values: str | None = None
     criterion_id: str = ""
     expert: str = ""
     how_drawn: str = ""
@@ -73,7 +72,7 @@ def read_file(order: IntakeOrder) -> FileContent:
     found_traces: list[TraceRecord] = []
     found_labels: list[LabelRecord] = []
     refused: list[Refusal] = []
-    for record in read_records(order.path, look.mapping, look.kind, look.values):
+    for record in read_records(order.path, look.mapping, look.kind, order.values):
         if isinstance(record, TraceRecord):
             found_traces.append(record)
         elif isinstance(record, LabelRecord):
@@ -92,7 +91,7 @@ def read_file(order: IntakeOrder) -> FileContent:
             where=str(order.path), kept="Nothing was imported.",
             remedy=f"Say it with --drawn, one of: {', '.join(labels.HOW_DRAWN)}.",
         )  # fmt: skip
-    mapping = asdict(look.mapping)
+    mapping = look.mapping.as_dict()
     digest = hashlib.sha256(order.path.read_bytes()).hexdigest()
     source_id = content_hash([digest, mapping, order.criterion_id])[:16]
     return FileContent(

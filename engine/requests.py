@@ -14,11 +14,9 @@ from typing import Any
 
 from engine import intake
 from engine.errors import EvaldeskError, Refused, WorkspaceBusy
-from engine.importing.mapping import Mapping as FieldMapping
-from engine.importing.verdicts import parse_values
+from engine.importing.mapping import parse_map_options
 from engine.intake import IntakeOrder
 from engine.measuring import audit, building, rounds
-from engine.models.registry import default_model, model_by_name
 from engine.runs.ingest import ingest
 from engine.store import criteria, inbox, piles, snapshot
 from engine.store.models import Model
@@ -67,6 +65,8 @@ def serve_inbox(store: Store) -> int:
 
 def embedded_model(name: str = "") -> Model:
     """The local model of this name (the embedded default for ""), with its fingerprint; raises EvaldeskError with what to do."""
+    from engine.models.registry import default_model, model_by_name
+
     found = model_by_name(name) if name else default_model()
     return Model(found.fingerprint.short, found.name, found.backend, str(found.path))
 
@@ -97,7 +97,7 @@ def _import(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
         if body.get("mapping")
         else None,
         kind=body.get("as") or None,
-        values=parse_values(body["values"]) if body.get("values") else None,
+        values=body.get("values") or None,
         criterion_id=body.get("criterion", ""),
         expert=body.get("expert", ""),
         how_drawn=body.get("drawn", ""),

@@ -65,17 +65,20 @@ def fields_of(head: Sequence[Row]) -> list[str]:
 
 
 def candidates(head: Sequence[Row], role: Role, explicit: ValueReading | None = None) -> list[str]:
-    """Fields whose name speaks of this side and whose values, as far as there are any, are mostly verdicts."""
+    """Fields whose name speaks of this side and whose values, as far as there are any, are mostly verdicts.
+
+    Where there are none, a column called just that ("human", "judge"): its values are then refused by their rows.
+    """
     known = {*WORDS, *FLAGS, *(explicit.as_dict() if explicit else ())}
     named = [(path, _words(path)) for path in fields_of(head)]
     other = _NAMES["judge" if role == "human" else "human"][0]
     for group in _NAMES[role]:
-        found = [
-            path for path, words in named if words & group and not words & other and _mostly_verdicts(head, path, known)
-        ]
+        fitting = [path for path, words in named if words & group and not words & other]
+        found = [path for path in fitting if _mostly_verdicts(head, path, known)]
         if found:
             return found
-    return []
+    plain = [path for path, _ in named if any(path.casefold() in group for group in _NAMES[role])]
+    return plain if len(plain) == 1 else []
 
 
 def not_found(head: Sequence[Row], file: str, role: Role, path: str | None, found: Sequence[str] = ()) -> EvaldeskError:

@@ -11,8 +11,8 @@ from engine.importing.pointer import decoded
 
 _ROLES = {
     "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "ai": "assistant",
-    "bot": "assistant", "model": "assistant", "chatgpt": "assistant", "system": "system", "developer": "system", "tool": "tool",
-    "function": "tool",
+    "bot": "assistant", "model": "assistant", "chatgpt": "assistant", "system": "system", "developer": "system",
+    "tool": "tool", "function": "tool",
 }  # fmt: skip
 _TEXT_KEYS = ("text", "content", "value", "output_text", "input_text")
 

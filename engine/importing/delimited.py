@@ -79,7 +79,7 @@ def header(path: Path, encoding: Encoding, layout: Layout) -> tuple[list[str], l
 
 def column_names(cells: list[str]) -> tuple[list[str], list[str]]:
     """A distinct, non-empty name for each header cell, in order, and notes on those that were changed."""
-    names: list[str] = []
+    names: dict[str, None] = {}
     notes: list[str] = []
     for position, cell in enumerate(cells, start=1):
         name = clean_text(cell).replace("\0", "\N{REPLACEMENT CHARACTER}").strip()
@@ -91,8 +91,8 @@ def column_names(cells: list[str]) -> tuple[list[str], list[str]]:
             name = f"{first} ({count})"
         if count > 1:
             notes.append(f"column {position} has the name of an earlier one and is called {name!r} here")
-        names.append(name)
-    return names, notes
+        names[name] = None
+    return list(names), notes
 
 
 class _TooLong(Exception):
@@ -154,8 +154,9 @@ class _Records:
                 yield f"is longer than {MAX_ROW_CHARS // 2**20} MB, or a quoted cell that begins here is never closed"
                 continue
             except csv.Error as error:
+                # A quote too many reaches into rows that are whole: these are read again without it.
+                self._lines.give_back()
                 if "unexpected end" in str(error):
-                    self._lines.give_back()
                     yield "a quoted cell that begins in this line is never closed"
                 else:
                     yield f"cannot be split into cells: {error}"

@@ -42,9 +42,9 @@ def from_head(head: bytes) -> Encoding:
     pairs = len(head) // 2
     if pairs:
         even, odd = head[: 2 * pairs : 2].count(0), head[1 : 2 * pairs : 2].count(0)
-        if odd > 0.3 * pairs and even < 0.05 * pairs:
+        if odd > 0.7 * pairs and even < 0.05 * pairs:
             return Encoding("utf-16-le", sure=True)
-        if even > 0.3 * pairs and odd < 0.05 * pairs:
+        if even > 0.7 * pairs and odd < 0.05 * pairs:
             return Encoding("utf-16-be", sure=True)
     return Encoding("utf-8")
 

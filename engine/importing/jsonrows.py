@@ -102,13 +102,11 @@ def read_elements(shape: Shape) -> Iterator[Row | Refusal]:
 
 def _row(number: int, line: str) -> Row | Refusal:
     try:
-        value = json.loads(line)
+        value = _loads(line)
     except json.JSONDecodeError as error:
         return Refusal(number, "", f"is not JSON: {error.msg} at character {error.pos + 1}")
     except RecursionError:
         return Refusal(number, "", "is nested too deeply")
-    except ValueError:
-        return Refusal(number, "", "holds a number that is too long")
     return _as_row(number, value)
 
 
@@ -156,9 +154,26 @@ def _skip_line(file: TextIOBase, line: str) -> None:
         line = file.readline(MAX_ROW_CHARS)
 
 
+def _loads(text: str) -> Any:
+    """As json.loads; an integer of more digits than Python converts stays a text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return json.loads(text, parse_int=_integer)
+
+
+def _integer(digits: str) -> int | str:
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
+
+
 def _parsed(line: str) -> Any:
     try:
-        return json.loads(line)
+        return _loads(line)
     except (ValueError, RecursionError):
         return None
 
@@ -174,7 +189,7 @@ def _document(path: Path, encoding: Encoding) -> tuple[Any, bool]:
     with open_text(path, encoding, newline="\n") as file:
         text = file.read()
     try:
-        return json.loads(text), UNDECODABLE in text
+        return _loads(text), UNDECODABLE in text
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg} in line {error.lineno}, character {error.colno}") from None
     except RecursionError:

@@ -68,8 +68,8 @@ NAMES: Final[Fields[str, tuple[str, ...]]] = {
     ),
     "response": _words(
         "response answer output completion assistant actualoutput modelresponse modeloutput modelanswer "
-        "assistantresponse assistantmessage llmresponse llmoutput botresponse generatedanswer generatedtext generation prediction reply "
-        "outputtext responsetext answertext outputs"
+        "assistantresponse assistantmessage llmresponse llmoutput botresponse generatedanswer generatedtext generation "
+        "prediction reply outputtext responsetext answertext outputs"
     ),
     "context": _words(
         "context contexts documents docs retrieved retrievedcontexts retrievedcontext retrieveddocuments retrieveddocs "

@@ -89,12 +89,17 @@ def pointer(fields: Mapping[str, Any], path: str) -> str:
 
 
 def join(fields: Mapping[str, Any], steps: tuple[str, ...]) -> str:
-    """The shortest way to write a path that `get` follows to the same place."""
+    """The shortest way to write a path that `get` follows to the same place.
+
+    A column whose name is itself a JSON Pointer hides the nested field that the pointer leads to.
+    """
     if len(steps) == 1 and steps[0]:
         return steps[0]
-    plain = all(step and "." not in step and "/" not in step for step in steps)
-    dotted = ".".join(steps)
-    return dotted if plain and dotted not in fields else pointer_of(steps)
+    dotted, exact = ".".join(steps), pointer_of(steps)
+    if not all(step and "." not in step and "/" not in step for step in steps) or dotted in fields:
+        return exact
+    found = get(fields, dotted)
+    return dotted if found is MISSING or found == get(fields, exact) else exact
 
 
 def _walk(value: Any, steps: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:

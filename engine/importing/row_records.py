@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from collections.abc import Mapping as Fields
+from functools import lru_cache
 from typing import Any
 
 from engine.hashing import content_hash
@@ -169,21 +170,31 @@ def _metadata(fields: Fields[str, Any], mapping: Mapping) -> dict[str, Any]:
         elif value is not MISSING and not _blank(value):
             metadata[path.rpartition("/")[2] if path not in fields else path] = value
     if REST in (mapping.metadata or ()):
-        used = frozenset(pointer(fields, path) for path in mapping.used())
-        for steps, value in _unused(fields, (), used):
-            name = ".".join(steps)
-            metadata[name if name not in metadata else f"column.{name}"] = value
+        used = _used(mapping)
+        inner_paths = tuple(pointer({}, path) for path in used if path not in fields)
+        for column, value in fields.items():
+            if column in used:
+                continue
+            for steps, scalar in _unused(value, (column,), inner_paths):
+                name = ".".join(steps)
+                metadata[name if name not in metadata else f"column.{name}"] = scalar
     return metadata
 
 
-def _unused(value: Any, steps: tuple[str, ...], used: frozenset[str]) -> Iterator[tuple[tuple[str, ...], Any]]:
+@lru_cache(maxsize=8)
+def _used(mapping: Mapping) -> frozenset[str]:
+    return frozenset(mapping.used())
+
+
+def _unused(value: Any, steps: tuple[str, ...], used: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """(names, scalar) of each filled part of a row that no path of ``used`` leads to; lists as JSON texts."""
-    here = pointer_of(steps)
-    if here in used:
-        return
-    if any(path.startswith(here + "/") for path in used):
-        inner = decoded(value)
-        value = dict(enumerate(inner)) if isinstance(inner, list) else inner
+    if used:
+        here = pointer_of(steps)
+        if here in used:
+            return
+        if any(path.startswith(here + "/") for path in used):
+            inner = decoded(value)
+            value = dict(enumerate(inner)) if isinstance(inner, list) else inner
     if isinstance(value, Fields):
         for name, inner in value.items():
             yield from _unused(inner, (*steps, str(name)), used)

@@ -40,6 +40,8 @@ class Row:
 
 def clean_text(text: str) -> str:
     """``text`` with lone surrogates, which no file or database can hold, replaced by U+FFFD."""
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -78,7 +78,7 @@ def normalise(value: Any) -> str:
             return ""
         return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
     if isinstance(value, (dict, list, tuple)):
-        raise ValueError("a list or an object is not a verdict")  # noqa: TRY004
+        raise ValueError("a list or an object is not a verdict")
     text = str(value).strip().casefold()
     return text.partition(".")[0] if _WHOLE.fullmatch(text) else text
 

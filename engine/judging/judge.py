@@ -14,6 +14,8 @@ from engine.judging.trace import Trace
 from engine.judging.verdict import reply_schema
 
 MAX_EXAMPLES = 3
+DEFAULT_REASON_CHARS = 320
+"""Room for two to four sentences; a small model fills whatever room it gets."""
 DEFAULT_SAMPLING: Mapping[str, Any] = {"temperature": 0, "max_tokens": 240, "seed": 0}
 
 
@@ -41,7 +43,7 @@ class Judge:
     quote_required: bool
     model_id: str
     sampling: Mapping[str, Any] = field(default_factory=lambda: DEFAULT_SAMPLING)
-    reason_chars: int = 320
+    reason_chars: int = DEFAULT_REASON_CHARS
     number: int = 0
     parent_id: str = ""
     change: str = ""

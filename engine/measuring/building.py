@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.errors import EvaldeskError, Refused
 from engine.judging.case_text import case_text
-from engine.judging.judge import Example, Judge, criterion_text, output_text
+from engine.judging.judge import DEFAULT_REASON_CHARS, Example, Judge, criterion_text, output_text
 from engine.store import criteria, judges, models, piles
 from engine.store.models import Model
 from engine.store.piles import LabelledCase
@@ -32,7 +32,7 @@ def build(
     task: str | None = None,
     change: str = "",
     parent_id: str = "",
-    reason_chars: int | None = None,
+    reason_chars: int = DEFAULT_REASON_CHARS,
 ) -> Judge:
     """Make and store a judge version; equal content gives the version that exists.
 
@@ -67,7 +67,7 @@ def build(
         model_id=model.model_id,
         change=change,
         parent_id=parent_id,
-        **({} if reason_chars is None else {"reason_chars": reason_chars}),
+        reason_chars=reason_chars,
     )  # fmt: skip
     return judges.add(tx, judge)
 

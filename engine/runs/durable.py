@@ -25,7 +25,7 @@ def replace_file(path: Path, chunks: Iterable[bytes], *, temporary: str = "") ->
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(temp, path)
+        temp.replace(path)
     except BaseException:
         temp.unlink(missing_ok=True)
         raise

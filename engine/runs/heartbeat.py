@@ -54,15 +54,20 @@ class Heartbeat:
     def state(self) -> RunState:
         return self._state
 
+    def wants(self, status: RunStatus, message: str) -> bool:
+        """Whether ``say`` would do more than take note: counting for it is not free."""
+        changed = (status, message) != (self._state.status, self._state.message)
+        return changed or self._refused is not None or time.monotonic() - self._written >= EVERY_S
+
     def say(self, state: RunState) -> None:
         """Take the new state; written at once when status or message changed, else at most every third of a second.
 
         Raises EvaldeskError when the disk refuses, also for a heartbeat that was refused before.
         """
         with self._guard:
-            changed = (state.status, state.message) != (self._state.status, self._state.message)
+            wanted = self.wants(state.status, state.message)
             self._state = replace(state, pid=self._state.pid, host=self._state.host)
-            if changed or time.monotonic() - self._written >= EVERY_S:
+            if wanted:
                 self._write()
             if self._refused is not None:
                 raise self._refused

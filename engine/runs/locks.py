@@ -13,7 +13,7 @@ from typing import Self
 from engine.errors import EvaldeskError
 
 RETRY_S = 0.02
-PROBE_ALLOWANCE_S = 1.0
+PROBE_ALLOWANCE_S = 0.5
 """How long a holder-to-be tries: longer than anyone's probe of the lock."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.backends.protocol import ModelSpec, Request
-from engine.runs import plan_file, queue, states, supervisor
+from engine.runs import control, plan_file, queue, states, supervisor
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
 from engine.runs.states import RunDescription
 from engine.store import completions, judgements, runs
@@ -76,7 +76,7 @@ def start(
     judgements.derive(tx, list(cached.values()))
     if own:
         run_dir = _write_files(workspace, run, model, own)
-        tx.after_commit(lambda: _queue(run_dir, run.device))
+        tx.after_commit(lambda: control.start(run_dir))
     elif not awaited:
         runs.set_status(tx, run.run_id, str(RunStatus.DONE), finished=True)
     return runs.get(tx, run.run_id)
@@ -95,14 +95,14 @@ def adopt_missing(tx: Transaction, workspace: Workspace, run: Run, model: Model,
     else:
         _write_files(workspace, run, model, own)
     runs.set_status(tx, run.run_id, str(RunStatus.QUEUED), finished=False)
-    tx.after_commit(lambda: _queue(run_dir, run.device))
+    tx.after_commit(lambda: control.start(run_dir))
     return len(own)
 
 
 def ensure_queued(run_dir: RunDir, device: str) -> None:
     """Queue a run whose planner was killed between its commit and its queueing; harmless otherwise."""
     if all(entry.run_dir.path != queue.absolute(run_dir).path for entry in queue.entries(device)):
-        _queue(run_dir, device)
+        control.start(run_dir)
     else:
         supervisor.ensure_supervisor(device)
 
@@ -122,8 +122,3 @@ def _write_files(workspace: Workspace, run: Run, model: Model, requests: Sequenc
         ),
     )  # fmt: skip
     return run_dir
-
-
-def _queue(run_dir: RunDir, device: str) -> None:
-    queue.enqueue(run_dir, device)
-    supervisor.ensure_supervisor(device)

@@ -28,12 +28,15 @@ class Progress:
         self._recent: deque[tuple[float, int]] = deque()
         self.finished: set[str] = set()
         """Keys that have a result, good or bad."""
+        self.remaining = 0
+        """Planned requests without a result."""
         self.done = self.failed = self.refused_lines = 0
         self.prompt_tokens = self.cached_tokens = self.completion_tokens = 0
 
     def plan(self, requests: Sequence[Request]) -> None:
         """Add to what is planned; a request counts once."""
         self._planned.update(request.key for request in requests)
+        self.remaining = len(self._planned - self.finished)
 
     def begin(self) -> None:
         """The model is there: rates count from now on."""
@@ -48,6 +51,7 @@ class Progress:
         if key in self.finished:
             return
         self.finished.add(key)
+        self.remaining -= key in self._planned
         if result["error"]:
             self.failed += 1
         else:
@@ -58,11 +62,6 @@ class Progress:
         if self._began is not None:
             self._finished_here += 1
             self._recent.append((self._clock(), result["completion_tokens"]))
-
-    @property
-    def remaining(self) -> int:
-        """Planned requests without a result."""
-        return len(self._planned - self.finished)
 
     def tokens_per_s(self) -> float:
         """Completion tokens a second over the last minute of this start; 0 before the first result."""

@@ -108,7 +108,7 @@ def entries(device: str) -> list[QueueEntry]:
         try:
             value = json.loads(file.read_bytes())
             run_dir, ticket = value["run_dir"], value["ticket"]
-            if isinstance(run_dir, str) and os.path.isabs(run_dir) and isinstance(ticket, str):
+            if isinstance(run_dir, str) and Path(run_dir).is_absolute() and isinstance(ticket, str):
                 found.append(QueueEntry(int(matched[1]), RunDir(Path(run_dir)), ticket, file))
         except (OSError, ValueError, KeyError, TypeError):
             # Somebody removed it meanwhile, or it is no entry: neither may stop the queue.

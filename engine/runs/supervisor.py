@@ -34,7 +34,7 @@ EXIT_INTERRUPTED = 4
 EXIT_HELD = 75
 """Worker: another one works on this run."""
 
-BACKOFF_S = (0.3, 1.0, 2.0)
+BACKOFF_S = (0.2, 0.5, 1.0)
 """Waits before the restarts that are allowed in a row without a new result."""
 LOOK_S = 0.1
 LOG_LIMIT = 4 << 20
@@ -74,7 +74,7 @@ def open_log(path: Path) -> IO[bytes]:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering=0)
     except OSError:
         # A process must start without a log too, e.g. on a full disk.
-        return open(os.devnull, "ab", buffering=0)
+        return Path(os.devnull).open("ab", buffering=0)
 
 
 def _spawn(module: str, argument: str, log: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -107,7 +107,12 @@ class Supervisor:
                     # Released while nobody can enqueue: who comes next finds the lock free and starts a supervisor.
                     self.lock.release()
                     return
-            self.carry_out(waiting[0])
+            try:
+                self.carry_out(waiting[0])
+            except (EvaldeskError, OSError) as error:
+                # A run whose files this user may not touch must not hold up the others.
+                log(f"{waiting[0].run_dir.path}: {error}")
+                self.leave(waiting[0])
 
     def carry_out(self, entry: QueueEntry) -> None:
         """Work on one run until it leaves the queue, somebody else works on it, or the supervisor shall stop."""
@@ -206,8 +211,12 @@ def last_line(path: Path, start: int = 0) -> str:
 
 
 def log(text: str) -> None:
-    """A dated line on stderr, which is the supervisor's log."""
-    print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=sys.stderr, flush=True)
+    """A dated line on stderr, which is the log of a supervisor or worker."""
+    try:
+        print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=sys.stderr, flush=True)
+    except OSError:
+        # A full disk refuses the log first; the run's state still says what happened.
+        pass
 
 
 def _ending(code: int) -> str:

@@ -28,7 +28,7 @@ from engine.runs.progress import Progress
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
 from engine.runs.spool import Spool, stream_results
 from engine.runs.states import RunDescription, read_control, read_description, read_state, write_state_at_any_cost
-from engine.runs.supervisor import EXIT_ENDED, EXIT_FAILED, EXIT_HELD, EXIT_INTERRUPTED, ensure_supervisor
+from engine.runs.supervisor import EXIT_ENDED, EXIT_FAILED, EXIT_HELD, EXIT_INTERRUPTED, ensure_supervisor, log
 
 ATTEMPTS = 3
 """How often a request is tried in one start before its error is its result."""
@@ -182,6 +182,9 @@ class Worker:
                 self.progress.count(line)
 
     def say(self, status: RunStatus, message: str) -> None:
+        """Bring state.json up to date, if it is time to."""
+        if not self.heartbeat.wants(status, message):
+            return
         state = replace(self.heartbeat.state, status=status, message=message, in_flight=len(self.in_flight))
         self.heartbeat.say(self.progress.into(state))
 
@@ -198,7 +201,7 @@ class Worker:
         state = self.progress.into(replace(self.heartbeat.state, status=status, message=message, in_flight=0))
         self.heartbeat.end(replace(state, tokens_per_s=0.0, eta_s=None))
         if message:
-            print(message, file=sys.stderr)
+            log(message)
         if status is RunStatus.INTERRUPTED:
             # The supervisor decides whether the run leaves the queue; when the whole system stops, it stays.
             return EXIT_INTERRUPTED
@@ -210,14 +213,12 @@ class Worker:
                 self.lock.release()
                 ensure_supervisor(device)
             except EvaldeskError as error:
-                print(error, file=sys.stderr)
+                log(str(error))
         return EXIT_FAILED if status is RunStatus.FAILED else EXIT_ENDED
 
     def give_up(self, status: RunStatus, message: str) -> None:
         """End the process from the heartbeat's thread, for the main one is stuck in loading a model."""
-        code = self.end(status, message)
-        sys.stderr.flush()
-        os._exit(code)
+        os._exit(self.end(status, message))
 
 
 def result_line(completion: Completion, info: ModelInfo) -> dict[str, Any]:
@@ -240,38 +241,38 @@ def result_line(completion: Completion, info: ModelInfo) -> dict[str, Any]:
 def main(arguments: Sequence[str]) -> int:
     """Carry out the run in the directory named by the only argument; the exit code tells the supervisor why it ended."""
     if len(arguments) != 1:
-        print("usage: python -P -m engine.runs.worker RUN_DIR", file=sys.stderr)
+        log("usage: python -P -m engine.runs.worker RUN_DIR")
         return 2
     # Below the terminal app in priority, so that keys are answered while a model computes on the same cores.
     os.nice(max(0, NICENESS - os.nice(0)))
     run_dir = RunDir(Path(arguments[0]).resolve())
     if not run_dir.path.is_dir():
-        print(f"{run_dir.path}: there is no such run", file=sys.stderr)
+        log(f"{run_dir.path}: there is no such run")
         return EXIT_FAILED
     try:
         lock = try_lock(run_dir.lock)
     except (EvaldeskError, OSError) as error:
-        print(error, file=sys.stderr)
+        log(str(error))
         write_state_at_any_cost(run_dir, replace(read_state(run_dir), status=RunStatus.FAILED, message=str(error)))
         return EXIT_FAILED
     if lock is None:
-        print("another worker works on this run", file=sys.stderr)
+        log("another worker works on this run")
         return EXIT_HELD
     try:
         worker = Worker(run_dir, lock)
     except EvaldeskError as error:
-        print(error, file=sys.stderr)
+        log(str(error))
         write_state_at_any_cost(run_dir, replace(read_state(run_dir), status=RunStatus.FAILED, message=str(error)))
         return EXIT_FAILED
     return worker.run()
 
 
 if __name__ == "__main__":
+    exit_code = 1
     try:
         exit_code = main(sys.argv[1:])
     except BaseException:  # noqa: BLE001
         traceback.print_exc()
-        exit_code = 1
-    sys.stderr.flush()
-    # Threads of a model library may never end; the process does.
-    os._exit(exit_code)
+    finally:
+        # Threads of a model library may never end; the process does.
+        os._exit(exit_code)

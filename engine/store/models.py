@@ -35,4 +35,14 @@ def remember(tx: Transaction, model: Model) -> None:
 def find(tx: Transaction, model_id: str) -> Model | None:
     """The model with this fingerprint, or None."""
     row = tx.row("SELECT model_id, name, backend, path, details FROM model WHERE model_id = ?", model_id)
-    return Model(*row[:4], details=json.loads(row[4])) if row else None
+    return Model(row[0], row[1], row[2], row[3], json.loads(row[4])) if row else None
+
+
+def seconds_a_request(tx: Transaction, model_id: str) -> float | None:
+    """Median seconds of the newest requests of this model here, None before there were some."""
+    value = tx.value(
+        "SELECT median(c.seconds) FROM (SELECT seconds FROM completion JOIN run USING (run_id) "
+        "WHERE run.model_id = ? AND completion.error = '' ORDER BY completion.created_at DESC LIMIT 200) c",
+        model_id,
+    )
+    return float(value) if value is not None else None

@@ -112,6 +112,11 @@ def set_status(tx: Transaction, run_id: str, status: str, *, finished: bool) -> 
     )
 
 
+def reopen(tx: Transaction, run_id: str) -> None:
+    """A cancelled run goes on: its spool is read again."""
+    tx.execute("UPDATE run SET status = 'queued', finished_at = NULL WHERE run_id = ? AND status <> 'done'", run_id)
+
+
 def advance(tx: Transaction, run_id: str, offset: int, refused_lines: int) -> None:
     """Note how far the spool was read, in the transaction that holds its rows."""
     tx.execute(

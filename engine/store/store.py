@@ -82,7 +82,8 @@ class Store:
 
     def call(self, work: Callable[Concatenate[Transaction, P], R], *arguments: P.args, **named: P.kwargs) -> R:
         """Run ``work`` and wait for its result."""
-        return self._put(_FOREGROUND, work, arguments, named).result()
+        result: R = self._put(_FOREGROUND, work, arguments, named).result()
+        return result
 
     def close(self) -> None:
         """Finish what was handed over, close the file and give the workspace free."""

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from engine.backends.protocol import Completion, ModelInfo, ModelSpec, Request
 from engine.errors import EvaldeskError
@@ -107,13 +108,13 @@ class ScriptedBackend:
                 os.kill(os.getpid(), signal.SIGKILL)
             request = self._waiting.popleft()
             if self._script.side_file:
-                with open(self._script.side_file, "a", encoding="utf-8") as side:
+                with Path(self._script.side_file).open("a", encoding="utf-8") as side:
                     side.write(f"{request.key}\n")
             self._working.append((time.monotonic() + self._script.seconds, self._started, request))
             self._started += 1
 
     def _is_over(self, due: float, number: int) -> bool:
-        held = 0 <= self._script.hold_after <= number and not os.path.exists(self._script.gate)
+        held = 0 <= self._script.hold_after <= number and not Path(self._script.gate).exists()
         return due <= time.monotonic() and not held
 
     def _complete(self, request: Request) -> Completion:

@@ -179,6 +179,13 @@ class TestFindingTheFields:
         with pytest.raises(EvaldeskError, match=r"no field was recognised as the judge's verdict; found: id, human, x"):
             audit_file(write_csv(tmp_path / "b.csv", ("id", "human", "x"), [("1", "fail", "pass")]))
 
+    def test_a_judge_that_speaks_another_language_gave_no_verdict_and_this_is_said(self, tmp_path: Path) -> None:
+        rows = [("fail", "schlecht"), ("pass", "gut"), ("pass", "gut")]
+        audit = audit_file(write_csv(tmp_path / "a.csv", ("human", "judge"), rows))
+        assert audit.confusion == Confusion(0, 0, 0, 0, no_verdict_fail=1, no_verdict_pass=2)
+        assert audit.sentence.startswith("There is nothing to measure: the judge gave no verdict on any of 3")
+        assert "'gut' (2), 'schlecht' (1)" in audit.notes[0]
+
     def test_two_that_fit_are_not_guessed_between(self, tmp_path: Path) -> None:
         file = write_csv(tmp_path / "a.csv", ("human", "expert", "judge"), [("fail", "fail", "pass")])
         with pytest.raises(EvaldeskError, match="2 fields could hold the human verdict: human, expert"):

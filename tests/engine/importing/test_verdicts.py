@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from decimal import Decimal
 from typing import Any
 
@@ -87,7 +88,5 @@ def test_a_stated_reading_that_cannot_be_understood(text: str) -> None:
     st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.decimals(), st.lists(st.integers()))
 )
 def test_every_value_is_a_verdict_a_blank_or_refused(value: Any) -> None:
-    try:
+    with contextlib.suppress(ValueError):
         assert read_verdict(value, infer_reading("human", [])) in ("PASS", "FAIL", None)
-    except ValueError as error:
-        assert str(error)

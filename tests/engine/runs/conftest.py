@@ -67,7 +67,8 @@ class Desk:
     def worker(self, run_dir: RunDir, **options: Any) -> subprocess.Popen[str]:
         """A worker without a supervisor."""
         command = [sys.executable, "-P", "-m", "engine.runs.worker", str(run_dir.path)]
-        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, **options)
+        options = {"stderr": subprocess.DEVNULL, "start_new_session": True} | options
+        return subprocess.Popen(command, text=True, **options)
 
     def supervisor_pid(self) -> int:
         lock = queue.device_lock(DEVICE)
@@ -99,6 +100,10 @@ def has_status(run_dir: RunDir, *statuses: RunStatus) -> Callable[[], bool]:
     return lambda: states.read_state(run_dir).status in statuses
 
 
+def says(run_dir: RunDir, message: str) -> Callable[[], bool]:
+    return lambda: states.read_state(run_dir).message == message
+
+
 def open_gate(run_dir: RunDir) -> None:
     """Let the scripted backend of a run with ``hold_after`` go on."""
     (run_dir.path / "gate").touch()
@@ -128,6 +133,14 @@ def assert_complete(run_dir: RunDir) -> None:
     assert state.done + state.failed == len(planned)
     assert state.completion_tokens == 3 * state.done
     assert state.cached_tokens == 4 * state.done
+
+
+@pytest.fixture
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Spare the waits for the disk in tests that write thousands of small files; holds one entry per sync."""
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    return synced
 
 
 @pytest.fixture

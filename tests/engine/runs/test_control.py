@@ -114,5 +114,5 @@ def test_a_run_that_has_ended_takes_no_word_that_makes_no_sense(desk: Desk) -> N
 def test_a_run_without_a_description_cannot_be_started(desk: Desk) -> None:
     run_dir = desk.run("nothing")
     run_dir.description.unlink()
-    with pytest.raises(EvaldeskError, match="run.json"):
+    with pytest.raises(EvaldeskError, match=r"run\.json"):
         control.start(run_dir)

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from engine.errors import EvaldeskError
 from engine.runs import control, plan_file, queue, states
 from engine.runs.protocol import RunDir, RunStatus
 from engine.runs.spool import read_results
@@ -26,8 +27,10 @@ from tests.engine.runs.conftest import (
     open_gate,
     reached,
     request,
+    says,
     wait_until,
 )
+
 
 def kill_worker(desk: Desk, run_dir: RunDir) -> bool:
     """Kill the run's worker if there is one now; whether there was."""
@@ -40,14 +43,14 @@ def kill_worker(desk: Desk, run_dir: RunDir) -> bool:
     return bool(pid)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))])
 def test_a_worker_killed_at_random_moments_loses_and_doubles_nothing(desk: Desk, seed: int) -> None:
     rng = random.Random(seed)
     run_dir = desk.run("killed", 60, seconds=0.02)
     control.start(run_dir)
     kills = 0
     for share in sorted(rng.uniform(0.0, 0.9) for _ in range(3)):
-        wait_until(lambda share=share: len(read_results(run_dir.results, 0)[0]) >= 60 * share)
+        wait_until(reached(run_dir, int(60 * share)))
         wait_until(lambda: desk.worker_pid(run_dir) or states.read_state(run_dir).status is RunStatus.DONE)
         kills += kill_worker(desk, run_dir)
     assert finish(run_dir).status is RunStatus.DONE
@@ -132,8 +135,9 @@ def test_a_run_that_crashes_without_progress_fails_with_the_reason_and_the_next_
     assert_complete(crashing)
 
 
+@pytest.mark.slow
 def test_a_run_that_crashes_but_gets_on_is_started_as_often_as_it_takes(desk: Desk) -> None:
-    run_dir = desk.run("stumbling", 40, crash_after=9, seconds=0.005)
+    run_dir = desk.run("stumbling", 24, crash_after=9, seconds=0.005)
     control.start(run_dir)
     state = finish(run_dir)
     assert state.status is RunStatus.DONE
@@ -141,6 +145,7 @@ def test_a_run_that_crashes_but_gets_on_is_started_as_often_as_it_takes(desk: De
     assert_complete(run_dir)
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_load_its_model_is_not_tried_again_and_the_next_one_runs(desk: Desk) -> None:
     broken, fine = desk.run("broken", 10, load_error="no such model"), desk.run("fine", 10)
     control.start(broken)
@@ -150,6 +155,7 @@ def test_a_run_that_cannot_load_its_model_is_not_tried_again_and_the_next_one_ru
     assert finish(fine).status is RunStatus.DONE
 
 
+@pytest.mark.slow
 def test_the_log_of_a_worker_that_ends_unexpectedly_gives_the_reason(desk: Desk) -> None:
     run_dir = desk.run("odd", 5, unknown_setting=1)
     control.start(run_dir)
@@ -177,7 +183,7 @@ def test_sigterm_to_the_supervisor_interrupts_the_run_and_keeps_the_queue_for_th
     control.start(run_dir)
     wait_until(reached(run_dir, 3))
     os.kill(desk.supervisor_pid(), signal.SIGTERM)
-    wait_until(lambda: states.read_state(run_dir).message == "stopping")
+    wait_until(says(run_dir, "stopping"))
     open_gate(run_dir)
     assert finish(run_dir).status is RunStatus.INTERRUPTED
     wait_until(lambda: not desk.supervisor_pid())
@@ -211,3 +217,39 @@ def test_supervisor_and_worker_live_in_sessions_of_their_own(desk: Desk) -> None
     wait_until(has_status(run_dir, RunStatus.RUNNING))
     sessions = {os.getsid(0), os.getsid(desk.supervisor_pid()), os.getsid(desk.worker_pid(run_dir))}
     assert len(sessions) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_kills_pauses_and_cancels_in_any_order_lose_and_double_nothing(desk: Desk, seed: int) -> None:
+    rng = random.Random(seed)
+    runs = [desk.run(name, 50, seconds=0.02) for name in ("left", "right")]
+    for run_dir in runs:
+        control.start(run_dir)
+    for _ in range(12):
+        run_dir = rng.choice(runs)
+        results = len(read_results(run_dir.results, 0)[0])
+        act = rng.choice(["worker", "supervisor", "pause", "cancel", "resume", "look"])
+        try:
+            if act == "worker":
+                kill_worker(desk, run_dir)
+            elif act == "supervisor" and (pid := desk.supervisor_pid()):
+                kill(pid)
+            elif act == "pause":
+                control.pause(run_dir)
+            elif act == "cancel":
+                control.cancel(run_dir)
+            elif act == "resume":
+                control.resume(run_dir)
+            elif desk.worker_pid(run_dir):
+                wait_until(lambda: reached(run_dir, results + 3)() or not desk.worker_pid(run_dir))  # noqa: B023
+        except (EvaldeskError, ProcessLookupError):
+            # The run had ended already, or the process had.
+            continue
+    for run_dir in runs:
+        if states.read_state(run_dir).status is not RunStatus.DONE:
+            control.resume(run_dir)
+    for run_dir in runs:
+        wait_until(has_status(run_dir, RunStatus.DONE))
+        assert_complete(run_dir)
+        assert states.read_state(run_dir).failed == 0

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import resource
 import signal
+from pathlib import Path
+
+import pytest
 
 from engine.runs import plan_file, queue, states
 from engine.runs.protocol import Control, RunStatus
@@ -18,8 +21,11 @@ from tests.engine.runs.conftest import (
     open_gate,
     reached,
     request,
+    says,
     wait_until,
 )
+
+FULL = Path("/dev/full")
 
 
 def test_a_run_is_done_with_one_result_for_each_request(desk: Desk) -> None:
@@ -107,7 +113,7 @@ def test_sigterm_interrupts_and_the_next_start_finishes(desk: Desk) -> None:
     worker = desk.worker(run_dir)
     wait_until(reached(run_dir, 5))
     worker.send_signal(signal.SIGTERM)
-    wait_until(lambda: states.read_state(run_dir).message == "stopping")
+    wait_until(says(run_dir, "stopping"))
     open_gate(run_dir)
     assert worker.wait() == EXIT_INTERRUPTED
     assert states.read_state(run_dir).status is RunStatus.INTERRUPTED
@@ -120,7 +126,7 @@ def test_loading_is_cut_short_by_cancel_and_by_sigterm(desk: Desk) -> None:
     for name, status in (("cancel", RunStatus.CANCELLED), ("term", RunStatus.INTERRUPTED)):
         run_dir = desk.run(name, load_seconds=600.0)
         worker = desk.worker(run_dir)
-        wait_until(lambda run_dir=run_dir: states.read_state(run_dir).message == "loading scripted")
+        wait_until(says(run_dir, "loading scripted"))
         if name == "cancel":
             states.write_control(run_dir, Control.CANCEL)
         else:
@@ -132,7 +138,7 @@ def test_loading_is_cut_short_by_cancel_and_by_sigterm(desk: Desk) -> None:
 def test_the_heart_beats_while_nothing_finishes(desk: Desk) -> None:
     run_dir = desk.run("slow", 1, load_seconds=600.0)
     worker = desk.worker(run_dir)
-    wait_until(run_dir.state.exists)
+    wait_until(says(run_dir, "loading scripted"))
     first = states.read_state(run_dir).updated_at
     wait_until(lambda: states.read_state(run_dir).updated_at > first)
     worker.kill()
@@ -152,6 +158,14 @@ def test_a_full_disk_fails_the_run_with_the_file_named_and_a_later_start_finishe
     assert 0 < kept < 40
     assert desk.worker(run_dir).wait() == EXIT_ENDED
     assert_complete(run_dir)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+def test_a_full_log_does_not_hide_why_a_run_failed(desk: Desk) -> None:
+    run_dir = desk.run("logless", load_error="no CUDA device")
+    with FULL.open("w") as log:
+        assert desk.worker(run_dir, stderr=log).wait() == EXIT_FAILED
+    assert states.read_state(run_dir).message == "no CUDA device"
 
 
 def test_requests_appended_while_the_worker_works_are_done_too(desk: Desk) -> None:

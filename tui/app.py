@@ -1,0 +1,202 @@
+"""The terminal app: opens the workspace, holds the screens, passes changes on, and leaves the terminal whole."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
+from textual.message import Message
+from textual.screen import Screen
+
+from engine import demo, requests
+from engine.errors import EvaldeskError
+from engine.store import criteria, settings
+from engine.store.store import Store
+from engine.store.transaction import Transaction
+from engine.store.workspace import Workspace
+from engine.watch import Change, Watch
+from tui import terminal
+from tui.desk import Desk
+from tui.screens.audit import AuditScreen
+from tui.screens.desk_screen import DeskScreen
+from tui.screens.help import help_lines
+from tui.screens.home import HomeScreen
+from tui.screens.import_file import ImportScreen
+from tui.screens.judge import JudgeScreen
+from tui.screens.label import LabelScreen
+from tui.screens.opening import BlockedScreen, OpeningScreen
+from tui.screens.runs import RunsScreen
+from tui.screens.text_dialog import TextDialog
+
+SCREENS = {"home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "import": "i"}
+
+
+class EvaldeskApp(App[None]):
+    """One app on one workspace."""
+
+    CSS_PATH = "styles/app.tcss"
+    TITLE = "evaldesk"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (150, "-wide")]
+    ENABLE_COMMAND_PALETTE = True
+    SCREENS: ClassVar[dict[str, type[Screen[None]]]] = {  # type: ignore[assignment]
+        "home": HomeScreen, "label": LabelScreen, "judge": JudgeScreen, "audit": AuditScreen, "runs": RunsScreen,
+        "import": ImportScreen,
+    }  # fmt: skip
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("0", "go('home')", "Home", show=False, tooltip="Where each criterion stands", id="go.home"),
+        Binding("1", "go('label')", "Label", show=False, tooltip="Read and label cases", id="go.label"),
+        Binding("2", "go('judge')", "Judge", show=False, tooltip="Build and measure a judge", id="go.judge"),
+        Binding("3", "go('audit')", "Audit", show=False, tooltip="What the judge is worth", id="go.audit"),
+        Binding("4", "go('runs')", "Runs", show=False, tooltip="Progress, speed, pause, cancel", id="go.runs"),
+        Binding("i", "go('import')", "Import", show=False, tooltip="Bring a file in", id="go.import"),
+        Binding("q", "quit", "quit", show=False, tooltip="Leave; runs go on, drafts are kept", id="app.quit"),
+        Binding("f10", "toggle_mouse", "mouse on/off", show=False, tooltip="Off lets the terminal select text", id="app.mouse"),
+    ]
+
+    class Changed(Message):
+        """The watch saw something; only the newest of several counts."""
+
+        def __init__(self, change: Change) -> None:
+            super().__init__()
+            self.change = change
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, EvaldeskApp.Changed) and not (message.change.store_changed or message.change.runs_changed)
+
+    def __init__(self, workspace: Path, *, is_demo: bool = False, start: str = "") -> None:
+        super().__init__()
+        self.workspace = Workspace(workspace)
+        self.desk: Desk
+        self._is_demo = is_demo
+        self._start = start
+        self._watch: Watch | None = None
+        self._opened: Store | None = None
+        self._control_filter: LineFilter = terminal.make_control_filter()  # type: ignore[assignment]
+        self.theme = terminal.default_theme()
+        self.animation_level = "none"
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), self._control_filter]
+
+    # -- opening and leaving ----------------------------------------------------------------------
+
+    async def on_mount(self) -> None:
+        terminal.leave_on_signals(self.exit)
+        await self.push_screen(OpeningScreen(str(self.workspace.path)))
+        self.call_after_refresh(self.action_reopen)
+
+    def action_reopen(self) -> None:
+        self.run_worker(self._open(), exclusive=True)
+
+    async def _open(self) -> None:
+        try:
+            store = await asyncio.to_thread(Store, self.workspace, program="evaldesk")
+        except EvaldeskError as error:
+            await self.switch_screen(BlockedScreen(error))
+            return
+        self._opened = store
+        if self._is_demo:
+            await asyncio.to_thread(demo.fill, store)
+        self.desk = await asyncio.wrap_future(store.submit(_remembered, store))
+        self._watch = Watch(store, self._tell)
+        self._watch.start()
+        screen = self._start or await asyncio.wrap_future(store.submit(settings.read, "screen", "home"))
+        await self.switch_screen(screen if screen in SCREENS else "home")
+
+    def _tell(self, change: Change) -> None:
+        """Called in the watching thread."""
+        self.post_message(self.Changed(change))
+
+    async def on_unmount(self) -> None:
+        """Keep the place, stop the watch, close the store: in a thread, so that the loop can finish."""
+        watch, store = self._watch, self._opened
+        if store is None:
+            return
+        screen = next((name for name, cls in self.SCREENS.items() if isinstance(self._last_main, cls)), "home")
+        await asyncio.to_thread(_leave, watch, store, screen)
+
+    @property
+    def _last_main(self) -> Screen[object] | None:
+        return self.__dict__.get("_main_screen")
+
+    async def action_ask_snapshot(self) -> None:
+        out = self.workspace.path.parent / f"{self.workspace.path.name}-snapshot.duckdb"
+        self.notify("Asking the owner for a snapshot …", markup=False)
+        try:
+            await asyncio.to_thread(requests.ask, self.workspace, {"kind": "snapshot", "path": str(out.absolute())})
+        except EvaldeskError as error:
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        self.notify(f"Written: {out}. Any DuckDB tool opens it.", timeout=15, markup=False)
+
+    # -- screens ------------------------------------------------------------------------------------
+
+    async def action_go(self, name: str) -> None:
+        if not hasattr(self, "desk") or isinstance(self.screen, BlockedScreen | OpeningScreen):
+            return
+        while not isinstance(self.screen, DeskScreen) and len(self.screen_stack) > 1:
+            self.pop_screen()
+        if not isinstance(self.screen, self.SCREENS[name]):
+            await self.switch_screen(name)
+        self.__dict__["_main_screen"] = self.screen
+
+    def _go_soon(self, name: str) -> None:
+        self.run_worker(self.action_go(name))
+
+    async def on_evaldesk_app_changed(self, message: Changed) -> None:
+        self.desk.states = message.change.states
+        if isinstance(self.screen, DeskScreen):
+            await self.screen.on_change(message.change)
+
+    def action_help(self) -> None:
+        self.push_screen(TextDialog("Keys", help_lines(self, self.screen)))
+
+    def action_toggle_mouse(self) -> None:
+        driver = self._driver
+        if driver is None:
+            return
+        self._mouse_on = not getattr(self, "_mouse_on", not terminal.is_remote())
+        if self._mouse_on:
+            driver._enable_mouse_support()  # type: ignore[attr-defined]
+        else:
+            driver._disable_mouse_support()  # type: ignore[attr-defined]
+        self.notify(f"Mouse {'on' if self._mouse_on else 'off: the terminal selects text'}.")
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        yield from super().get_system_commands(screen)
+        for name, key in SCREENS.items():
+            yield SystemCommand(f"Go to {name.capitalize()}", f"The same as {key}", partial(self._go_soon, name))
+
+
+def _remembered(tx: Transaction, store: Store) -> Desk:
+    known = [criterion.criterion_id for criterion in criteria.everyone(tx)]
+    criterion = settings.read(tx, "criterion")
+    return Desk(
+        store,
+        criterion_id=criterion if criterion in known else (known[0] if known else ""),
+        trace_id=settings.read(tx, "trace"),
+        expert=settings.read(tx, "expert"),
+        is_demo=settings.read(tx, "demo") == "1",
+    )
+
+
+def _leave(watch: Watch | None, store: Store, screen: str) -> None:
+    if watch is not None:
+        watch.stop()
+    store.call(settings.write, "screen", screen)
+    store.close()
+
+
+def run(workspace: Path, *, is_demo: bool = False, start: str = "") -> int:
+    """Run the app in this terminal; returns the exit code."""
+    terminal.check()
+    terminal.tolerate_broken_input()
+    app = EvaldeskApp(workspace, is_demo=is_demo, start=start)
+    app.run(mouse=not terminal.is_remote())
+    return app.return_code or 0

@@ -1,0 +1,81 @@
+"""What an import would bring, in text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.importing.reading import Preview
+from engine.importing.records import Refusal
+from engine.intake import IntakeReport
+from tui.presentation.case_view import context_lines
+from tui.presentation.lines import BLANK, Line, line, wrapped
+from tui.widgets.literal import one_line, visible
+
+_SHOWN_REFUSALS = 30
+
+
+def preview_lines(preview: Preview, width: int) -> list[Line]:
+    """What was detected, the fields with an example each, a sample case, what is refused."""
+    so_far = "" if preview.complete else " in the first rows"
+    labels = f", {preview.n_labels:,} with a label" if preview.n_labels else ""
+    lines = [
+        line((f"{preview.format}, {preview.encoding}", "strong"), f": {preview.accepted:,} {preview.kind}{labels}{so_far}, ",
+             (f"{len(preview.refused):,} refused", "warn" if preview.refused else "plain")),
+    ]  # fmt: skip
+    for problem in preview.problems:
+        lines += wrapped(visible(problem), width, "warn")
+    if preview.values:
+        lines.append(line(("values   ", "dim"), one_line(", ".join(f"{value} = {verdict}" for value, verdict in preview.values.items()))))
+    lines += refusal_lines(preview.refused, width)
+    for case in preview.sample[:1]:
+        lines += [BLANK, line(("A SAMPLE CASE", "key")), *sample_lines(case, width)]
+    lines += [BLANK, line(("FIELDS", "key"), ("  path and an example", "dim"))]
+    for path, example in preview.fields:
+        lines.append(line("  ", (one_line(path), "strong"), f"  {one_line(example)}"))
+    return lines
+
+
+def sample_lines(case: Mapping[str, Any], width: int) -> list[Line]:
+    """One case as it would come in."""
+    lines: list[Line] = []
+    for name in ("request", "context", "response", "label", "critique", "metadata"):
+        value = case.get(name)
+        if value in (None, "", [], {}):
+            continue
+        lines.append(line((name, "dim")))
+        if name == "context":
+            for item in value:
+                lines += context_lines(item, width) if isinstance(item, Mapping) else wrapped(visible(str(item)), width)
+        elif isinstance(value, Mapping):
+            lines += wrapped(visible("   ".join(f"{k}: {v}" for k, v in value.items())), width, indent="  ")
+        else:
+            lines += wrapped(visible(str(value)), width, indent="  ")
+    return lines
+
+
+def refusal_lines(refused: tuple[Refusal, ...], width: int) -> list[Line]:
+    """Refused rows, each with its place and reason."""
+    lines: list[Line] = []
+    for refusal in refused[:_SHOWN_REFUSALS]:
+        lines += wrapped(visible(f"row {refusal.row}, {refusal.field}: {refusal.reason}"), width, "warn", "  ")
+    if len(refused) > _SHOWN_REFUSALS:
+        lines.append(line((f"  and {len(refused) - _SHOWN_REFUSALS:,} more", "warn")))
+    return lines
+
+
+def report_lines(report: IntakeReport, width: int) -> list[Line]:
+    """What came of an import."""
+    lines = [line((report_sentence(report), "strong"))]
+    return [*lines, *refusal_lines(report.refused, width)]
+
+
+def report_sentence(report: IntakeReport) -> str:
+    """One line: what was added, what was here already, what was refused."""
+    parts = []
+    if report.kind == "traces":
+        parts.append(f"{report.added:,} traces added, {report.same:,} were here already")
+    if report.labels_added or report.labels_same:
+        parts.append(f"{report.labels_added:,} labels added, {report.labels_same:,} were here already")
+    parts.append(f"{len(report.refused):,} rows refused")
+    return "; ".join(parts)

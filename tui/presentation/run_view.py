@@ -1,0 +1,92 @@
+"""Runs in text: a line in the list, the details, how long it will still take."""
+
+from __future__ import annotations
+
+from engine.runs.protocol import RunState
+from engine.store.runs import Run
+from tui.presentation.lines import BLANK, Line, Span, columns, line, wrapped
+from tui.widgets.literal import one_line, visible
+
+STATUS_STYLES = {
+    "done": "pass", "failed": "fail", "cancelled": "dim", "paused": "warn", "interrupted": "warn", "running": "accent",
+    "loading": "accent", "queued": "plain", "waiting": "plain",
+}  # fmt: skip
+
+
+def duration(seconds: float | None) -> str:
+    """``0:38``, ``12:05`` or ``3:04:10``; "?" when not known."""
+    if seconds is None:
+        return "?"
+    whole = max(int(seconds), 0)
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes}:{left:02}"
+
+
+def bar(done: int, total: int, width: int) -> str:
+    """A progress bar of ``width`` cells."""
+    filled = 0 if not total else min(int(width * done / total), width)
+    return "▓" * filled + "░" * (width - filled)
+
+
+def progress_of(run: Run, state: RunState | None) -> tuple[int, int]:
+    """(requests with a result, requests needed) of a run; cached ones have theirs from the start."""
+    if run.status == "done":
+        return run.needed, run.needed
+    finished = (state.done + state.failed) if state else 0
+    return min(run.cached + finished, run.needed), run.needed
+
+
+def status_of(run: Run, state: RunState | None) -> str:
+    """The live status where there is one; the store's where the run is settled."""
+    return str(state.status) if state and run.finished_at is None and run.status != "waiting" else run.status
+
+
+def run_row(run: Run, state: RunState | None, width: int) -> Line:
+    """One line of the list of runs."""
+    done, total = progress_of(run, state)
+    status = status_of(run, state)
+    speed = f"{state.tokens_per_s:.0f} tok/s" if state and state.tokens_per_s and status == "running" else ""
+    eta = duration(state.eta_s) if state and status == "running" else ""
+    bar_width = 12 if width >= 90 else 6
+    cells = [
+        (Span(status, STATUS_STYLES.get(status, "plain")), 12),
+        (Span(f"{done}/{total}"), -9),
+        (Span(" " + bar(done, total, bar_width)), bar_width + 2),
+        (Span(speed), -10),
+        (Span(eta), -8),
+    ]
+    used = sum(abs(size) for _, size in cells)
+    return (*columns(cells), Span("  "), *columns([(Span(one_line(run.title)), max(width - used - 2, 8))]))
+
+
+def run_lines(run: Run, state: RunState | None, log_tail: list[str], width: int) -> list[Line]:
+    """Everything known about one run."""
+    done, total = progress_of(run, state)
+    status = status_of(run, state)
+    lines = [
+        line((one_line(run.title), "strong")),
+        line(("status   ", "dim"), (status, STATUS_STYLES.get(status, "plain")), f"   {done} of {total} requests   ", bar(done, total, 20)),
+        line(("plan     ", "dim"), plan_text(run.needed, run.cached, run.awaited)),
+        line(("run      ", "dim"), run.run_id, f"   device {one_line(run.device)}   model {run.model_id}"),
+    ]
+    if state is not None:
+        if state.message:
+            lines += wrapped(visible(state.message), width, "warn")
+        share = f"{100 * state.cached_tokens / state.prompt_tokens:.0f} %" if state.prompt_tokens else "–"
+        lines += [
+            line(("speed    ", "dim"), f"{state.tokens_per_s:.1f} tok/s   ETA {duration(state.eta_s)}   in flight {state.in_flight}"),
+            line(("tokens   ", "dim"), f"{state.prompt_tokens:,} prompt, {state.cached_tokens:,} of them from the prefix cache ({share}); {state.completion_tokens:,} generated"),
+            line(("results  ", "dim"), f"{state.done:,} good, ", (f"{state.failed:,} failed", "fail" if state.failed else "plain"), f"   worker starts {state.starts}"),
+        ]  # fmt: skip
+    if log_tail:
+        lines += [BLANK, line(("LOG", "key"))]
+        for text in log_tail:
+            lines += wrapped(visible(text), width, "dim")
+    return lines
+
+
+def plan_text(needed: int, cached: int, awaited: int) -> str:
+    """``96 needed, 40 cached, 56 to run``, with what another run brings."""
+    waiting = f", {awaited} pending in another run" if awaited else ""
+    return f"{needed:,} needed, {cached:,} cached{waiting}, {needed - cached - awaited:,} to run"

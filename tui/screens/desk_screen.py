@@ -1,0 +1,67 @@
+"""What all main screens have in common: the desk, a head line, a footer, live changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from engine.errors import EvaldeskError
+from engine.watch import Change
+from tui.desk import Desk
+from tui.widgets.literal import one_line
+
+if TYPE_CHECKING:
+    from tui.app import EvaldeskApp
+
+
+class DeskScreen(Screen[None]):
+    """A main screen. Subclasses compose their body and implement ``load``, which reads the store and shows it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark", "app.help", "Keys", key_display="?", tooltip="All keys of this screen", id="app.help"),
+    ]
+    NAME: ClassVar[str] = ""
+
+    @property
+    def desk(self) -> Desk:
+        return cast("EvaldeskApp", self.app).desk
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="head")
+        yield from self.compose_body()
+        yield Footer(show_command_palette=False, compact=True)
+
+    def compose_body(self) -> ComposeResult:
+        """The widgets between head and footer."""
+        yield from ()
+
+    async def on_screen_resume(self) -> None:
+        await self.load()
+
+    async def load(self) -> None:
+        """Read what the screen shows and show it; called whenever the screen comes up."""
+
+    async def on_change(self, change: Change) -> None:
+        """Something changed in the store or in a run; called only while the screen is up, a few times a second at most."""
+
+    def set_head(self, left: str, right: str = "") -> None:
+        """The line on top: product, screen, what it is about; counts to the right."""
+        width = max(self.app.size.width - 2, 20)
+        title = f"evaldesk  {self.NAME}  {one_line(left)}"
+        right = one_line(right)
+        room = width - len(right) - 2
+        if len(title) > room:
+            title = title[: max(room - 1, 0)] + "…"
+        self.query_one("#head", Static).update(Content(f"{title}{' ' * (width - len(title) - len(right))}{right}"))
+
+    def say(self, text: str, *, problem: bool = False) -> None:
+        """A short notice; problems stay longer."""
+        self.notify(one_line(text), severity="warning" if problem else "information", timeout=8 if problem else 3, markup=False)
+
+    def say_error(self, error: EvaldeskError) -> None:
+        self.say(str(error), problem=True)

@@ -1,0 +1,161 @@
+"""Home: where each criterion stands, and the next thing to do."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from engine.errors import EvaldeskError
+from engine.measuring.overview import Standing, standings
+from engine.store import piles, runs, settings, witness
+from engine.watch import Change
+from tui.presentation.home_view import standing_lines
+from tui.presentation.lines import BLANK, Line, line, pad
+from tui.presentation.run_view import run_row
+from tui.screens.desk_screen import DeskScreen
+from tui.screens.text_dialog import AskDialog
+from tui.widgets.literal import one_line
+from tui.widgets.painted import Reader, RowList
+
+DEFAULT_DRAW = 100
+
+
+class HomeScreen(DeskScreen):
+    """Each criterion's place in the seven steps, live runs, the next thing."""
+
+    NAME = "Home"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "next_thing", "do the next thing", tooltip="Go to where the next step is done", id="home.next"),
+        Binding("s", "seal", "draw sealed", tooltip="Draw sealed cases at random, before anything is labelled", id="home.seal"),
+        Binding("r", "restore", "restore labels", show=False, tooltip="Take labels of labels.jsonl back that the database lacks", id="home.restore"),
+        Binding("e", "expert", "expert's name", tooltip="Who gives the labels", id="home.expert"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._standings: list[Standing] = []
+
+    def compose_body(self) -> ComposeResult:
+        yield RowList[Standing](_criterion_row, id="criteria")
+        yield Reader(id="standing")
+        yield Static(id="home-notice")
+
+    async def load(self) -> None:
+        self._standings = await self.desk.do(standings)
+        index = next((i for i, s in enumerate(self._standings) if s.criterion.criterion_id == self.desk.criterion_id), 0)
+        criteria_list = self.query_one("#criteria", RowList)
+        criteria_list.set_rows(self._standings, index)
+        criteria_list.styles.height = max(len(self._standings), 1)
+        await self._show()
+        notice = self.query_one("#home-notice", Static)
+        lost = len(self.desk.store.surplus_labels)
+        notice.display = bool(lost)
+        notice.update(f"labels.jsonl holds {lost} labels that the database lacks. Press r to restore them.")
+        criteria_list.focus()
+
+    async def on_change(self, change: Change) -> None:
+        self._standings = await self.desk.do(standings)
+        self.query_one("#criteria", RowList).set_rows(self._standings)
+        await self._show()
+
+    @on(RowList.Moved, "#criteria")
+    async def _moved(self) -> None:
+        if self._current is not None:
+            await self.desk.do(settings.write, "criterion", self._current.criterion.criterion_id)
+            self.desk.criterion_id = self._current.criterion.criterion_id
+        await self._show()
+
+    @on(RowList.Chosen, "#criteria")
+    async def _chosen(self) -> None:
+        await self.action_next_thing()
+
+    @property
+    def _current(self) -> Standing | None:
+        current = self.query_one("#criteria", RowList).current
+        return current if isinstance(current, Standing) else None
+
+    async def _show(self) -> None:
+        standing = self._current
+        live = [run for run in await self.desk.do(runs.everyone) if run.finished_at is None][:4]
+        states = self.desk.states
+        self.set_head(str(self.desk.store.workspace.path), f"expert {self.desk.expert}" if self.desk.expert else "")
+
+        def layout(width: int) -> list[Line]:
+            if standing is None:
+                return [line("Nothing here yet. Press ", ("i", "key"), " to import traces.")]
+            lines = [line((one_line(standing.criterion.question), "strong")), BLANK, *standing_lines(standing, width)]
+            if live:
+                lines += [BLANK, line(("RUNS", "key")), *(run_row(run, states.get(run.run_id), width) for run in live)]
+            return lines
+
+        self.query_one("#standing", Reader).show(layout, keep_place=True)
+
+    async def action_next_thing(self) -> None:
+        if self._current is None:
+            self.app.action_go("import")  # type: ignore[attr-defined]
+            return
+        self.desk.criterion_id = self._current.criterion.criterion_id
+        if self._current.next_screen == "seal":
+            self.action_seal()
+        else:
+            self.app.action_go(self._current.next_screen)  # type: ignore[attr-defined]
+
+    def action_seal(self) -> None:
+        self.run_worker(self._seal(), exclusive=True)
+
+    async def _seal(self) -> None:
+        if self._current is None:
+            return
+        criterion_id = self._current.criterion.criterion_id
+        text = (
+            "Sealed cases measure the judge and are never shown to it. They are drawn at random from the traces in no pile, "
+            "so that their mix of PASS and FAIL is the natural one. How many?"
+        )
+        free = self._current.progress.total - sum(
+            c.passes + c.failures + c.unlabelled for c in (self._current.build, self._current.sealed)
+        )
+        answer = await self.app.push_screen_wait(AskDialog("Draw sealed cases", text, str(min(DEFAULT_DRAW, max(free * 2 // 3, 1)))))
+        if not answer:
+            return
+        if not answer.isdigit() or not int(answer):
+            self.say(f"{answer} is not a number of cases.", problem=True)
+            return
+        try:
+            drawn = await self.desk.do(piles.draw_sealed, criterion_id, int(answer), 1)
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        self.say(f"{len(drawn)} cases drawn into the sealed pile.")
+        await self.load()
+
+    def action_expert(self) -> None:
+        self.run_worker(self._expert(), exclusive=True)
+
+    async def _expert(self) -> None:
+        answer = await self.app.push_screen_wait(AskDialog("Who gives the labels?", "One person decides; each label carries this name.", self.desk.expert))
+        if answer:
+            self.desk.expert = answer
+            await self.desk.do(settings.write, "expert", answer)
+            await self._show()
+
+    async def action_restore(self) -> None:
+        surplus = self.desk.store.surplus_labels
+        if surplus:
+            restored = await self.desk.do(witness.restore, surplus)
+            self.desk.store.surplus_labels = []
+            self.say(f"{restored} labels restored.")
+            await self.load()
+
+
+def _criterion_row(standing: Standing, width: int) -> Line:
+    progress = standing.progress
+    return line(
+        (pad(one_line(standing.criterion.criterion_id), 14), "strong"),
+        f"{progress.labelled:>4} labelled   {standing.judge_versions} judge version{'' if standing.judge_versions == 1 else 's'}   ",
+        (standing.next_thing, "accent"),
+    )
+

@@ -1,0 +1,205 @@
+"""Judge: the versions of a criterion's judge, their four parts, and the way to a measurement."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from engine.errors import EvaldeskError
+from engine.judging.judge import Judge
+from engine.judging.trace import Trace
+from engine.measuring import audit, building, rounds
+from engine.requests import embedded_model
+from engine.store import criteria, figures, judges, models, piles
+from engine.store.runs import Run
+from engine.store.transaction import Transaction
+from engine.watch import Change
+from stats.confusion import Confusion
+from tui.presentation.judge_view import parts_lines, rendered_lines, version_row
+from tui.presentation.lines import BLANK, Line, line, wrapped
+from tui.presentation.run_view import duration, plan_text
+from tui.screens.desk_screen import DeskScreen
+from tui.screens.example_picker import ExamplePicker, NewVersion
+from tui.screens.text_dialog import ConfirmDialog
+from tui.widgets.painted import Reader, RowList
+
+GUESSED_SECONDS_A_CASE = 3.0
+"""Before anything was measured here: what a case takes the embedded model on two cores."""
+
+
+class JudgeScreen(DeskScreen):
+    """Versions above, the chosen one's parts or its rendered prompt below."""
+
+    NAME = "Judge"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "new_version", "new version", tooltip="Build a version from criterion and critiques", id="judge.new"),
+        Binding("m", "measure", "measure", tooltip="Measure this version on the sealed pile", id="judge.measure"),
+        Binding("r", "rendered", "rendered prompt", tooltip="The prompt as the model gets it, for one case of the build pile", id="judge.rendered"),
+        Binding("tab", "other_case", "next build case", show=False, tooltip="Render another case of the build pile", id="judge.case"),
+        Binding("space", "scroll(1)", "scroll", show=False, tooltip="Scroll the text", id="judge.scroll"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._versions: list[tuple[Judge, Confusion | None]] = []
+        self._model_names: dict[str, str] = {}
+        self._build: list[Trace] = []
+        self._rendered = False
+        self._case_index = 0
+
+    def compose_body(self) -> ComposeResult:
+        yield RowList[tuple[Judge, Confusion | None]](lambda row, _: version_row(*row), id="versions")
+        yield Reader(id="parts")
+
+    async def load(self) -> None:
+        criterion = await self.desk.do(criteria.find, self.desk.criterion_id)
+        self.set_head(criterion.question if criterion else "no criterion yet")
+        before = len(self._versions)
+        self._versions, self._model_names = await self.desk.do(_versions, self.desk.criterion_id)
+        self._build = [case.trace for case in await self.desk.do(piles.build_cases, self.desk.criterion_id)]
+        versions = self.query_one("#versions", RowList)
+        versions.set_rows(self._versions, len(self._versions) - 1 if len(self._versions) != before else None)
+        versions.styles.height = max(min(len(self._versions), 6), 1)
+        self._show()
+        versions.focus()
+
+    async def on_change(self, change: Change) -> None:
+        self._versions, self._model_names = await self.desk.do(_versions, self.desk.criterion_id)
+        self.query_one("#versions", RowList).set_rows(self._versions)
+
+    @on(RowList.Moved, "#versions")
+    def _moved(self) -> None:
+        self._show()
+
+    @on(RowList.Chosen, "#versions")
+    async def _chosen(self) -> None:
+        await self.action_measure()
+
+    @property
+    def _judge(self) -> Judge | None:
+        current = self.query_one("#versions", RowList).current
+        return current[0] if isinstance(current, tuple) else None
+
+    def _show(self) -> None:
+        judge = self._judge
+        reader = self.query_one("#parts", Reader)
+        if judge is None:
+            reader.show(_nothing_yet)
+            return
+        if self._rendered and self._build:
+            trace = self._build[self._case_index % len(self._build)]
+            reader.show(lambda width: rendered_lines(judge, trace, width))
+            return
+        parent = next((other for other, _ in self._versions if other.judge_id == judge.parent_id), None)
+        name = self._model_names.get(judge.model_id, judge.model_id)
+        reader.show(lambda width: parts_lines(judge, parent, name, width))
+
+    def action_rendered(self) -> None:
+        if self._judge is not None and not self._build:
+            self.say("The build pile is empty, so there is no case to render.", problem=True)
+            return
+        self._rendered = not self._rendered
+        self._show()
+
+    def action_other_case(self) -> None:
+        self._case_index += 1
+        self._show()
+
+    def action_scroll(self, pages: int) -> None:
+        self.query_one("#parts", Reader).scroll_relative(y=pages * 8, animate=False)
+
+    def action_new_version(self) -> None:
+        self.run_worker(self._new_version(), exclusive=True)
+
+    async def _new_version(self) -> None:
+        parent = self._judge
+        try:
+            criterion = await self.desk.do(criteria.get, self.desk.criterion_id)
+            cases = await self.desk.do(piles.build_cases, self.desk.criterion_id)
+            proposed = await self.desk.do(building.propose_examples, self.desk.criterion_id)
+            model = await self.desk.later(embedded_model)
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        chosen = [e.trace_id for e in parent.examples] if parent else [case.trace.trace_id for case in proposed]
+        answer: NewVersion | None = await self.app.push_screen_wait(
+            ExamplePicker(cases, chosen, parent.task if parent else criterion.task, first=parent is None)
+        )
+        if answer is None:
+            return
+        try:
+            judge = await self.desk.do(
+                building.build, self.desk.criterion_id, model, answer.examples, task=answer.task, change=answer.change,
+                parent_id=parent.judge_id if parent else "",
+            )  # fmt: skip
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        self.say(f"Version v{judge.number} is ready: r shows the rendered prompt, m measures it.")
+        await self.load()
+
+    async def action_measure(self) -> None:
+        self.run_worker(self._measure(), exclusive=True)
+
+    async def _measure(self) -> None:
+        judge = self._judge
+        if judge is None:
+            self.say("There is no version yet: v builds one.", problem=True)
+            return
+        try:
+            plan = await self.desk.do(rounds.plan, judge.judge_id)
+            spent = await self.desk.do(piles.rounds_measured, judge.criterion_id)
+            pace = await self.desk.do(_seconds_a_case, judge.model_id)
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        guess = duration(plan.to_run * (pace or GUESSED_SECONDS_A_CASE))
+        text = (
+            f"{plan_text(plan.needed, plan.cached, plan.awaited)}, about {guess} {'at the speed measured here' if pace else 'at a guess'}.\n\n"
+            f"{spent} round{'s' if spent != 1 else ''} measured on this sealed pile so far. Each one spends some of its secrecy, "
+            "and after the first nothing leaves the pile any more."
+        )
+        if not await self.app.push_screen_wait(ConfirmDialog(f"Measure v{judge.number} on the sealed pile?", text)):
+            return
+        try:
+            run = await self.desk.do(rounds.start, self.desk.store.workspace, judge.judge_id)
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        self.desk.run_id = run.run_id
+        self.app.action_go("audit")  # type: ignore[attr-defined]
+
+
+def _versions(tx: Transaction, criterion_id: str) -> tuple[list[tuple[Judge, Confusion | None]], dict[str, str]]:
+    found: list[tuple[Judge, Confusion | None]] = []
+    names: dict[str, str] = {}
+    newest: dict[str, Run] = {}
+    for run in audit.measured_runs(tx, criterion_id):
+        newest.setdefault(run.judge_id, run)
+    for judge in judges.versions(tx, criterion_id):
+        measured = newest.get(judge.judge_id)
+        found.append((judge, figures.count(tx, measured.run_id)[0] if measured else None))
+        model = models.find(tx, judge.model_id)
+        names[judge.model_id] = model.name if model else judge.model_id
+    return found, names
+
+
+def _seconds_a_case(tx: Transaction, model_id: str) -> float | None:
+    return models.seconds_a_request(tx, model_id)
+
+
+def _nothing_yet(width: int) -> list[Line]:
+    return [
+        line(("No judge yet.", "strong")),
+        BLANK,
+        *wrapped(
+            "A judge is built from the criterion and two or three of your critiques, word for word, from the build pile. "
+            "It never sees a sealed case before it is measured on it.",
+            width,
+        ),
+        BLANK,
+        line(("v", "key"), " builds the first version."),
+    ]

@@ -1,0 +1,366 @@
+"""Label: one case after the other, by keyboard."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from engine.errors import EvaldeskError
+from engine.store import cases, criteria, drafts, labels, piles, settings
+from engine.store.cases import Case, CaseRow
+from engine.store.drafts import Draft
+from engine.store.labels import Label, Mark
+from engine.store.transaction import Transaction
+from engine.watch import Change
+from tui.presentation.case_view import case_lines, case_row, case_title, label_line, progress_text
+from tui.presentation.lines import line, plain
+from tui.screens.desk_screen import DeskScreen
+from tui.widgets.critique_box import CritiqueBox
+from tui.widgets.literal import one_line
+from tui.widgets.painted import Reader, RowList
+
+PASTE_GUARD_S = 0.03
+"""A verdict key this soon after a save is a paste running over, not a decision."""
+_DRAFT_PAUSE_S = 0.4
+
+
+class LabelScreen(DeskScreen):
+    """The expert's desk: a case, the critique box under it, the list of cases beside it."""
+
+    NAME = "Label"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "verdict('PASS')", "pass", tooltip="Say PASS and write the critique", id="label.pass"),
+        Binding("f", "verdict('FAIL')", "fail", tooltip="Say FAIL and write the critique", id="label.fail"),
+        Binding("d", "mark('DEFERRED')", "defer", tooltip="Decide later", id="label.defer"),
+        Binding("n", "mark('NOT_APPLICABLE')", "n/a", tooltip="The criterion has nothing to check here", id="label.not_applicable"),
+        Binding("b", "mark('DEFECT')", "defect", tooltip="A plain defect of the system: fix it instead of judging it", id="label.defect"),
+        Binding("x", "pile", "pile", tooltip="Build pile, sealed pile, none", id="label.pile"),
+        Binding("u", "undo", "undo", tooltip="Take the last label back, any number of times", id="label.undo"),
+        Binding("slash", "search", "search", key_display="/", tooltip="Cases in which some words stand", id="label.search"),
+        Binding("j", "step(1)", "next", show=False, tooltip="Next case", id="label.next"),
+        Binding("k", "step(-1)", "previous", show=False, tooltip="Previous case", id="label.previous"),
+        Binding("o", "next_open", "next open", show=False, tooltip="Next case without a decision", id="label.next_open"),
+        Binding("c", "write", "critique", show=False, tooltip="Go on writing the critique", id="label.write"),
+        Binding("h", "model_critiques", "model critiques", show=False, tooltip="What good critiques look like", id="label.examples"),
+        Binding("space", "scroll(1)", "scroll", show=False, tooltip="Scroll the case down", id="label.scroll_down"),
+        Binding("escape", "leave", "list", show=False, tooltip="Leave the critique box or end the search", id="label.leave"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all_rows: list[CaseRow] = []
+        self._case: Case | None = None
+        self._verdict = ""
+        self._opened_at = time.monotonic()
+        self._saved_at = -1.0
+        self._found: set[str] | None = None
+        self._draft_timer: asyncio.TimerHandle | None = None
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="label-body"):
+            yield RowList[CaseRow](case_row, id="cases")
+            with Vertical(id="case"):
+                yield Static(id="case-title")
+                yield Reader(id="case-text")
+        yield Input(placeholder="words to search for, Enter to find, Esc to end", id="search")
+        yield Static(id="label-line")
+        yield CritiqueBox(id="critique")
+
+    async def load(self) -> None:
+        self.query_one("#search", Input).display = False
+        await self._load_rows()
+        if not self._all_rows:
+            self.set_head("no cases yet", "")
+            self.query_one("#case-text", Reader).show(lambda _: [line("No traces yet. Press ", ("i", "key"), " to import a file.")])
+            return
+        wanted = self.desk.trace_id or self._first_open()
+        await self._open(wanted)
+        self.query_one("#cases", RowList).focus()
+
+    async def on_change(self, change: Change) -> None:
+        if change.store_changed:
+            await self._load_rows()
+
+    # -- moving ---------------------------------------------------------------------------------
+
+    async def action_step(self, step: int) -> None:
+        rows = self._rows.rows
+        if rows:
+            await self._open(rows[max(0, min(self._rows.cursor + step, len(rows) - 1))].trace_id)
+
+    async def action_next_open(self) -> None:
+        await self._open(self._next_open())
+
+    @on(RowList.Moved, "#cases")
+    async def _moved(self, message: RowList.Moved) -> None:
+        row = self._rows.current
+        if row is not None and (self._case is None or row.trace_id != self._case.trace.trace_id):
+            await self._open(row.trace_id)
+
+    @on(RowList.Chosen, "#cases")
+    def _chosen(self) -> None:
+        self.action_write()
+
+    def action_scroll(self, pages: int) -> None:
+        self.query_one("#case-text", Reader).scroll_relative(y=pages * 8, animate=False)
+
+    # -- deciding -------------------------------------------------------------------------------
+
+    async def action_verdict(self, verdict: str) -> None:
+        if self._case is None or self._runs_over():
+            return
+        self._verdict = verdict
+        await self._keep_draft()
+        self._show_label_line()
+        self.action_write()
+
+    def action_write(self) -> None:
+        if self._case is None:
+            return
+        if not self._verdict:
+            label = self._case.label
+            if label is not None and label.mark.is_verdict:
+                self._verdict = str(label.mark)
+                if not self._box.text:
+                    self._box.set_text(label.critique)
+        self._box.focus()
+
+    async def action_mark(self, mark: str) -> None:
+        if self._case is None or self._runs_over():
+            return
+        await self._save(Mark(mark), self._box.text.strip())
+
+    async def action_undo(self) -> None:
+        undone = await self.desk.do(labels.undo, self.desk.criterion_id)
+        if undone is None:
+            self.say("Nothing left to undo.")
+            return
+        taken, now = undone
+        if taken.critique and now is None:
+            # What was written is never lost: it goes back into the draft.
+            await self.desk.do(drafts.save, Draft(taken.trace_id, taken.criterion_id, str(taken.mark) if taken.mark.is_verdict else "", taken.critique))
+        await self._load_rows()
+        await self._open(taken.trace_id)
+        self.say(f"Taken back: {taken.trace_id} {taken.mark}" + (f", now {now.mark} again" if now else ""))
+
+    async def action_pile(self) -> None:
+        if self._case is None:
+            return
+        following = {piles.NONE: piles.BUILD, piles.BUILD: piles.SEALED, piles.SEALED: piles.NONE}[self._case.pile]
+        trace_id = self._case.trace.trace_id
+        try:
+            moved = await self.desk.do(piles.put, self.desk.criterion_id, trace_id, following)
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        await self._load_rows()
+        await self._open(trace_id)
+        with_group = f" (with {len(moved) - 1} of the same request)" if len(moved) > 1 else ""
+        self.say(f"{trace_id}: {'no pile' if following == piles.NONE else following + ' pile'}{with_group}")
+
+    @on(CritiqueBox.Saved)
+    async def _critique_saved(self) -> None:
+        if self._case is None:
+            return
+        text = self._box.text.strip()
+        if not self._verdict:
+            self._box.focus()
+            self.say("PASS or FAIL? Esc, then p or f. The text is kept as a draft.", problem=True)
+            await self._keep_draft()
+            return
+        if not text:
+            self._box.focus()
+            self.say("A label counts once it has a critique: say what decided. The verdict is kept as a draft.", problem=True)
+            await self._keep_draft()
+            return
+        await self._save(Mark(self._verdict), text)
+
+    @on(CritiqueBox.Typed)
+    def _typed(self) -> None:
+        if self._draft_timer is not None:
+            self._draft_timer.cancel()
+        self._draft_timer = asyncio.get_running_loop().call_later(_DRAFT_PAUSE_S, lambda: self.run_worker(self._keep_draft(), exclusive=False))
+
+    @on(CritiqueBox.Left)
+    async def _left(self) -> None:
+        await self._keep_draft()
+        self._rows.focus()
+        self._show_label_line()
+
+    async def _save(self, mark: Mark, critique: str) -> None:
+        assert self._case is not None
+        case, trace = self._case, self._case.trace
+        label = Label(
+            trace_id=trace.trace_id,
+            criterion_id=self.desk.criterion_id,
+            mark=mark,
+            critique=critique,
+            expert=self.desk.expert,
+            how_drawn="random" if case.pile == piles.SEALED else "hand",
+            trace_version=trace.version,
+            criterion_version=self._criterion_version,
+            seconds=round(time.monotonic() - self._opened_at, 1),
+        )
+        self._saved_at = time.monotonic()
+        self._cancel_draft_timer()
+        try:
+            await self.desk.do(_save_label, label)
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        self._saved_at = time.monotonic()
+        self._verdict = ""
+        self._box.set_text("")
+        self._case = None
+        await self._load_rows()
+        await self._open(self._next_open(after=trace.trace_id))
+        self._rows.focus()
+
+    # -- searching ------------------------------------------------------------------------------
+
+    def action_search(self) -> None:
+        box = self.query_one("#search", Input)
+        box.display = True
+        box.focus()
+
+    @on(Input.Submitted, "#search")
+    async def _search(self, event: Input.Submitted) -> None:
+        words = event.value.strip()
+        self._found = await self.desk.do(cases.search, words) if words else None
+        if words and not self._found:
+            self.say(f"No case has these words: {words}", problem=True)
+            self._found = None
+            return
+        if not words:
+            event.input.display = False
+        self._show_rows()
+        self._rows.focus()
+        current = self._rows.current
+        if current is not None:
+            await self._open(current.trace_id)
+
+    async def action_leave(self) -> None:
+        box = self.query_one("#search", Input)
+        if box.display:
+            box.display = False
+            box.value = ""
+            self._found = None
+            self._show_rows()
+        self._rows.focus()
+
+    def action_model_critiques(self) -> None:
+        self.run_worker(self._show_model_critiques(), exclusive=True)
+
+    async def _show_model_critiques(self) -> None:
+        from tui.screens.text_dialog import TextDialog
+
+        criterion = await self.desk.do(criteria.get, self.desk.criterion_id)
+        parts = [criterion.question, f"PASS when {criterion.pass_when}", f"FAIL when {criterion.fail_when}", *(f"Edge case: {e}" for e in criterion.edge_cases)]
+        parts += [f"{h.verdict}: {h.critique}" for h in criterion.help_critiques]
+        self.app.push_screen(TextDialog("The criterion, and what good critiques look like", "\n\n".join(parts)))
+
+    # -- showing --------------------------------------------------------------------------------
+
+    @property
+    def _rows(self) -> RowList[CaseRow]:
+        return self.query_one("#cases", RowList)
+
+    @property
+    def _box(self) -> CritiqueBox:
+        return self.query_one("#critique", CritiqueBox)
+
+    async def _load_rows(self) -> None:
+        criterion = await self.desk.do(criteria.find, self.desk.criterion_id)
+        self._criterion_version = criterion.version if criterion else 1
+        self._question = criterion.question if criterion else "no criterion yet"
+        self._all_rows = await self.desk.do(cases.rows, self.desk.criterion_id)
+        self._show_rows()
+
+    def _show_rows(self) -> None:
+        shown = self._all_rows if self._found is None else [row for row in self._all_rows if row.trace_id in self._found]
+        here = self._case.trace.trace_id if self._case else self.desk.trace_id
+        index = next((i for i, row in enumerate(shown) if row.trace_id == here), None)
+        self._rows.set_rows(shown, index)
+        self.set_head(self._question, progress_text(cases.progress(self._all_rows)))
+
+    async def _open(self, trace_id: str) -> None:
+        if self._case is not None and self._case.trace.trace_id != trace_id:
+            await self._keep_draft()
+        case = await self.desk.do(cases.get, trace_id, self.desk.criterion_id)
+        if case is None:
+            return
+        self._case = case
+        self._opened_at = time.monotonic()
+        self._verdict = case.draft.verdict if case.draft else ""
+        self._box.set_text(case.draft.critique if case.draft else "")
+        index = next((i for i, row in enumerate(self._rows.rows) if row.trace_id == trace_id), None)
+        if index is not None:
+            self._rows.cursor = index
+        self.query_one("#case-title", Static).update(Content(case_title(case.trace, case.pile)))
+        self.query_one("#case-text", Reader).show(lambda width: case_lines(case.trace, width))
+        self._show_label_line()
+        if self.desk.trace_id != trace_id:
+            self.desk.trace_id = trace_id
+            self.desk.store.submit_background(settings.write, "trace", trace_id)
+
+    def _show_label_line(self) -> None:
+        if self._case is None:
+            return
+        if self._verdict:
+            text = f"{self._verdict}  draft: Enter saves, Esc leaves it"
+        else:
+            text = plain([label_line(self._case.label)])
+        self.query_one("#label-line", Static).update(Content(one_line(text)))
+        self.query_one("#label-line", Static).set_class(self._verdict == "PASS", "pass")
+        self.query_one("#label-line", Static).set_class(self._verdict == "FAIL", "fail")
+
+    async def _keep_draft(self) -> None:
+        self._cancel_draft_timer()
+        case = self._case
+        if case is None:
+            return
+        text = self._box.text
+        before = case.draft
+        if (before.verdict, before.critique) == (self._verdict, text) if before else not (self._verdict or text):
+            return
+        draft = Draft(case.trace.trace_id, self.desk.criterion_id, self._verdict, text)
+        await self.desk.do(drafts.save, draft)
+        if self._case is case:
+            self._case = Case(case.trace, case.label, draft if draft.verdict or draft.critique else None, case.pile)
+        await self._load_rows()
+
+    def _cancel_draft_timer(self) -> None:
+        if self._draft_timer is not None:
+            self._draft_timer.cancel()
+            self._draft_timer = None
+
+    def _runs_over(self) -> bool:
+        """Whether this key comes too soon after a save to be a decision."""
+        if time.monotonic() - self._saved_at >= PASTE_GUARD_S:
+            return False
+        self._saved_at = time.monotonic()
+        self.say("Keys right after a save were dropped: a paste running over?", problem=True)
+        return True
+
+    def _first_open(self) -> str:
+        return next((row.trace_id for row in self._all_rows if row.is_open), self._all_rows[0].trace_id)
+
+    def _next_open(self, after: str = "") -> str:
+        rows = list(self._rows.rows) or self._all_rows
+        here = after or self.desk.trace_id
+        index = next((i for i, row in enumerate(rows) if row.trace_id == here), -1)
+        order = rows[index + 1 :] + rows[: index + 1]
+        return next((row.trace_id for row in order if row.is_open), order[0].trace_id)
+
+
+def _save_label(tx: Transaction, label: Label) -> None:
+    labels.add(tx, label)
+    drafts.drop(tx, label.trace_id, label.criterion_id)

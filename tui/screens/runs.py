@@ -1,0 +1,150 @@
+"""Runs: progress, speed, cache hits, the log; pause, resume, cancel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from engine.errors import EvaldeskError
+from engine.runs import control
+from engine.runs.protocol import RunDir, RunState
+from engine.runs.states import read_state
+from engine.store import runs
+from engine.store.runs import Run
+from engine.watch import Change
+from tui.presentation.lines import line
+from tui.presentation.run_view import run_lines, run_row, status_of
+from tui.screens.desk_screen import DeskScreen
+from tui.screens.text_dialog import ConfirmDialog
+from tui.widgets.painted import Reader, RowList
+
+_LOG_BYTES = 4096
+_LOG_LINES = 8
+
+
+class RunsScreen(DeskScreen):
+    """The queue and its history above, one run in full below."""
+
+    NAME = "Runs"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "pause", "pause/resume", tooltip="Pause a run that goes, resume one that is paused", id="runs.pause"),
+        Binding("R,r", "resume", "resume", tooltip="Go on with a paused, failed, cancelled or interrupted run", id="runs.resume"),
+        Binding("X", "cancel", "cancel", tooltip="Stop the run; what it has generated is kept", id="runs.cancel"),
+        Binding("a", "open_audit", "audit", tooltip="The figures of this run", id="runs.audit"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs: list[Run] = []
+        self._final: dict[str, RunState] = {}
+
+    def compose_body(self) -> ComposeResult:
+        yield RowList[Run](lambda run, width: run_row(run, self._state(run), width), id="runs")
+        yield Reader(id="run")
+
+    async def load(self) -> None:
+        await self._reload()
+        self.query_one("#runs", RowList).focus()
+
+    async def on_change(self, change: Change) -> None:
+        await self._reload()
+
+    async def _reload(self) -> None:
+        self._runs = await self.desk.do(runs.everyone)
+        active = sum(run.is_active for run in self._runs)
+        self.set_head(f"{len(self._runs)} run{'' if len(self._runs) == 1 else 's'}", f"{active} active")
+        rows = self.query_one("#runs", RowList)
+        rows.set_rows(self._runs)
+        rows.refresh()
+        await self._show()
+
+    @on(RowList.Moved, "#runs")
+    async def _moved(self) -> None:
+        await self._show()
+
+    @on(RowList.Chosen, "#runs")
+    def _chosen(self) -> None:
+        self.action_open_audit()
+
+    @property
+    def _current(self) -> Run | None:
+        current = self.query_one("#runs", RowList).current
+        return current if isinstance(current, Run) else None
+
+    def _state(self, run: Run) -> RunState | None:
+        return self.desk.states.get(run.run_id) or self._final.get(run.run_id)
+
+    def _run_dir(self, run: Run) -> RunDir:
+        return RunDir(self.desk.store.workspace.runs / run.run_id)
+
+    async def _show(self) -> None:
+        run = self._current
+        reader = self.query_one("#run", Reader)
+        if run is None:
+            reader.show(lambda _: [line("No runs yet. Measuring a judge starts one: ", ("2 Judge", "key"), ", then ", ("m", "key"), ".")])
+            return
+        run_dir = self._run_dir(run)
+        if run.run_id not in self._final and run.run_id not in self.desk.states and run_dir.state.exists():
+            self._final[run.run_id] = await self.desk.later(read_state, run_dir)
+        tail = await self.desk.later(log_tail, run_dir.log)
+        state = self._state(run)
+        reader.show(lambda width: run_lines(run, state, tail, width), keep_place=True)
+
+    async def action_pause(self) -> None:
+        run = self._current
+        if run is None:
+            return
+        if status_of(run, self._state(run)) in ("paused", "interrupted"):
+            await self.action_resume()
+        else:
+            await self._control(run, "pause")
+
+    async def action_resume(self) -> None:
+        if self._current is not None:
+            await self._control(self._current, "resume")
+
+    def action_cancel(self) -> None:
+        self.run_worker(self._cancel(), exclusive=True)
+
+    async def _cancel(self) -> None:
+        run = self._current
+        if run is None:
+            return
+        text = "What it has generated stays and is never generated again. R goes on with it later."
+        if await self.app.push_screen_wait(ConfirmDialog(f"Cancel {run.title}?", text)):
+            await self._control(run, "cancel")
+
+    async def _control(self, run: Run, what: str) -> None:
+        act = {"pause": control.pause, "resume": control.resume, "cancel": control.cancel}[what]
+        try:
+            if not self._run_dir(run).state.exists():
+                raise EvaldeskError("this run has nothing of its own to generate", where=run.run_id)
+            await self.desk.later(act, self._run_dir(run))
+            if what == "resume":
+                await self.desk.do(runs.reopen, run.run_id)
+            self._final.pop(run.run_id, None)
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        self.say({"pause": "Pausing: requests in flight are finished first.", "resume": "Queued again.", "cancel": "Cancelling."}[what])
+
+    def action_open_audit(self) -> None:
+        run = self._current
+        if run is not None:
+            self.desk.run_id = run.run_id
+            self.desk.criterion_id = run.criterion_id
+            self.app.action_go("audit")  # type: ignore[attr-defined]
+
+
+def log_tail(path: Path) -> list[str]:
+    """The last lines of a worker's log; none when there is no log."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(path.stat().st_size - _LOG_BYTES, 0))
+            return file.read().decode("utf-8", "replace").splitlines()[-_LOG_LINES:]
+    except OSError:
+        return []

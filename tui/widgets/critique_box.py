@@ -1,0 +1,64 @@
+"""The critique box: a few lines of text, Enter saves, Esc leaves."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.message import Message
+from textual.widgets import TextArea
+
+from tui.widgets.literal import visible
+
+
+class CritiqueBox(TextArea):
+    """Text with plain keys: Enter posts Saved, Esc posts Left; ctrl+j makes a new line where the terminal sends it."""
+
+    class Saved(Message):
+        """Enter was pressed."""
+
+    class Left(Message):
+        """Esc was pressed."""
+
+    class Typed(Message):
+        """The text was changed by the person."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__("", id=id, soft_wrap=True, show_line_numbers=False, tab_behavior="focus", compact=True)
+        self.cursor_blink = False
+        self._shown = ""
+
+    def set_text(self, text: str) -> None:
+        """Show another text; nothing is posted for it."""
+        if self.text != text:
+            self._shown = text
+            self.load_text(text)
+            self.move_cursor(self.document.end)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if self.text != self._shown:
+            self._shown = self.text
+            self.post_message(self.Typed())
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            # What follows in the same breath (a paste running over) must not land in this text.
+            self.screen.set_focus(None)
+            self.post_message(self.Saved())
+        elif event.key == "escape":
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Left())
+        elif event.key == "ctrl+j":
+            event.stop()
+            event.prevent_default()
+            self.insert("\n")
+        else:
+            await super()._on_key(event)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        # Pasted text is kept literally, but what could act on a terminal is made visible before it is stored.
+        event.stop()
+        event.prevent_default()
+        self.insert(visible(event.text))

@@ -1,0 +1,213 @@
+"""Line-API widgets that show presentation lines: a scrolling text and a list with a cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui.presentation.lines import STYLES, Line, fit
+
+T = TypeVar("T")
+
+
+class Painted(ScrollView):
+    """A scrolling widget whose rows are presentation lines; styles come from component classes ``painted--NAME``."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"painted--{name}" for name in STYLES} | {"painted--cursor", "painted--cursor-blurred"}
+    DEFAULT_CSS = """
+    Painted {
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        & .painted--dim { color: $text-muted; }
+        & .painted--strong { text-style: bold; }
+        & .painted--pass { color: $text-success; }
+        & .painted--fail { color: $text-error; text-style: bold; }
+        & .painted--warn { color: $text-warning; }
+        & .painted--accent { color: $text-primary; text-style: bold; }
+        & .painted--key { text-style: bold; color: $text-accent; }
+        & .painted--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
+        & .painted--cursor-blurred { text-style: bold; background: $block-hover-background; }
+    }
+    """
+
+    def paint(self, spans: Line, width: int, *, cursor: bool = False) -> Strip:
+        """A strip of exactly ``width`` cells."""
+        base = self.rich_style
+        over: Style | None = None
+        if cursor:
+            over = self.get_component_rich_style("painted--cursor" if self.has_focus else "painted--cursor-blurred", partial=True)
+        segments = []
+        for text, name in fit(spans, width):
+            style = base + self.get_component_rich_style(f"painted--{name}", partial=True)
+            segments.append(Segment(text, style + over if over else style))
+        return Strip(segments).adjust_cell_length(width, base + over if over else base)
+
+
+class Reader(Painted, can_focus=True):
+    """Text to scroll through, laid out for the width that it has."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pagedown,space", "page_down", "Page down", show=False, id="read.page_down"),
+        Binding("pageup", "page_up", "Page up", show=False, id="read.page_up"),
+    ]
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._layout: Callable[[int], list[Line]] = lambda _: []
+        self._lines: list[Line] = []
+        self._laid_out_for = -1
+
+    def show(self, layout: Callable[[int], list[Line]], *, keep_place: bool = False) -> None:
+        """Show what ``layout(width)`` gives; it is called again when the width changes."""
+        self._layout = layout
+        self._laid_out_for = -1
+        before = self._lines
+        self._lay_out()
+        if not keep_place:
+            self.scroll_to(0, 0, animate=False)
+        if before != self._lines:
+            self.refresh()
+
+    @property
+    def lines(self) -> list[Line]:
+        return self._lines
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = self.scrollable_content_region.width
+        if width and width != self._laid_out_for:
+            self._laid_out_for = width
+            self._lines = self._layout(width)
+            self.virtual_size = Size(width, len(self._lines))
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        index = y + self.scroll_offset.y
+        return self.paint(self._lines[index] if 0 <= index < len(self._lines) else (), width)
+
+
+class RowList(Painted, Generic[T], can_focus=True):
+    """A list of any length with a cursor; only the rows in sight are laid out."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "move(1)", "Next", show=False, id="list.next"),
+        Binding("up,k", "move(-1)", "Previous", show=False, id="list.previous"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="list.page_down"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="list.page_up"),
+        Binding("home", "go(0)", "First", show=False, id="list.first"),
+        Binding("end", "go(-1)", "Last", show=False, id="list.last"),
+        Binding("enter", "choose", "Open", show=False, id="list.open"),
+    ]
+
+    cursor: reactive[int] = reactive(0, repaint=False)
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+        def __init__(self, row_list: RowList[object], index: int) -> None:
+            super().__init__()
+            self.row_list = row_list
+            self.index = index
+
+        @property
+        def control(self) -> RowList[object]:
+            return self.row_list
+
+    class Chosen(Moved):
+        """Enter was pressed on a row."""
+
+    def __init__(self, present: Callable[[T, int], Line], *, id: str | None = None, row_height: int = 1) -> None:
+        super().__init__(id=id)
+        self._present = present
+        self._rows: Sequence[T] = ()
+
+    @property
+    def rows(self) -> Sequence[T]:
+        return self._rows
+
+    @property
+    def current(self) -> T | None:
+        """The row under the cursor."""
+        return self._rows[self.cursor] if 0 <= self.cursor < len(self._rows) else None
+
+    def set_rows(self, rows: Sequence[T], cursor: int | None = None) -> None:
+        """Show other rows; the cursor stays at its index unless another is given."""
+        if self._rows == rows and (cursor is None or cursor == self.cursor):
+            return
+        same = self._rows == rows
+        self._rows = rows
+        self.virtual_size = Size(self.scrollable_content_region.width, len(rows))
+        self.cursor = max(0, min(self.cursor if cursor is None else cursor, len(rows) - 1))
+        self._follow()
+        if not same:
+            self.refresh()
+
+    def validate_cursor(self, value: int) -> int:
+        return max(0, min(value, len(self._rows) - 1)) if self._rows else 0
+
+    def watch_cursor(self, before: int, after: int) -> None:
+        for index in (before, after):
+            self._refresh_row(index)
+        self._follow()
+
+    def action_move(self, step: int) -> None:
+        before = self.cursor
+        self.cursor += step
+        if self.cursor != before:
+            self.post_message(self.Moved(self, self.cursor))  # type: ignore[arg-type]
+
+    def action_page(self, pages: int) -> None:
+        self.action_move(pages * max(self.size.height - 1, 1))
+
+    def action_go(self, index: int) -> None:
+        self.action_move((len(self._rows) - 1 if index < 0 else index) - self.cursor)
+
+    def action_choose(self) -> None:
+        if self._rows:
+            self.post_message(self.Chosen(self, self.cursor))  # type: ignore[arg-type]
+
+    def on_focus(self) -> None:
+        self._refresh_row(self.cursor)
+
+    def on_blur(self) -> None:
+        self._refresh_row(self.cursor)
+
+    def on_click(self, event: object) -> None:
+        y = getattr(event, "y", 0)
+        index = int(y) + self.scroll_offset.y
+        if 0 <= index < len(self._rows):
+            self.action_go(index) if index else self.action_move(-self.cursor)
+
+    def on_resize(self) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._rows))
+        self._follow()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        index = y + self.scroll_offset.y
+        if not 0 <= index < len(self._rows):
+            return self.paint((), width)
+        return self.paint(self._present(self._rows[index], width), width, cursor=index == self.cursor)
+
+    def _refresh_row(self, index: int) -> None:
+        y = index - self.scroll_offset.y
+        if 0 <= y < self.size.height:
+            self.refresh(Region(0, y, self.size.width, 1))
+
+    def _follow(self) -> None:
+        height = self.scrollable_content_region.height
+        top = self.scroll_offset.y
+        if height and not top <= self.cursor < top + height:
+            target = self.cursor if self.cursor < top else self.cursor - height + 1
+            self.scroll_to(y=target, animate=False, immediate=True)
