@@ -41,6 +41,16 @@ class Script:
     """Generation number ``hold_after`` (from 0) of this process and later ones do not end before the gate opens."""
     gate: str = ""
     """The gate is open while this file exists."""
+    verdicts: bool = False
+    """Reply as a judge would: FAIL where the response says "wrong", prose without a verdict where it says "mumble"."""
+
+
+def verdict(request: Request) -> str:
+    """What a judge says that reads the case text, word by word."""
+    response = request.messages[-1]["content"].partition("RESPONSE")[2]
+    if "mumble" in response:
+        return "I would rather not say"
+    return json.dumps({"reason": "I read the response.", "verdict": "FAIL" if "wrong" in response else "PASS"})
 
 
 def reply(key: str) -> str:
@@ -124,7 +134,7 @@ class ScriptedBackend:
             return Completion(request.key, error=f"scripted failure of {request.key}")
         return Completion(
             request.key,
-            text=reply(request.key),
+            text=verdict(request) if self._script.verdicts else reply(request.key),
             finish="stop",
             prompt_tokens=10,
             cached_tokens=4,
