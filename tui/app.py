@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -40,7 +41,7 @@ SCREENS = {"home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "
 class EvaldeskApp(App[None]):
     """One app on one workspace."""
 
-    CSS_PATH = "styles/app.tcss"
+    CSS_PATH = ["styles/app.tcss", "styles/nocolor.tcss"]
     TITLE = "evaldesk"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (150, "-wide")]
     ENABLE_COMMAND_PALETTE = True
@@ -77,17 +78,35 @@ class EvaldeskApp(App[None]):
         self._start = start
         self._watch: Watch | None = None
         self._opened: Store | None = None
-        self._control_filter: LineFilter = terminal.make_control_filter()  # type: ignore[assignment]
+        self.failure: BaseException | None = None
+        """What ended the app, when it was not a person."""
+        self._mouse_on = not terminal.is_remote()
+        self._last_filters = [terminal.make_control_filter(), *([terminal.make_plain_filter()] if self.no_color else [])]
         self.theme = terminal.default_theme()
         self.animation_level = "none"
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), self._control_filter]
+        return [*super().get_line_filters(), *self._last_filters]
+
+    def _handle_exception(self, error: Exception) -> None:
+        # A failed worker wraps what went wrong in it.
+        self.failure = self.failure or getattr(error, "error", error)
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        # Textual would print a traceback with all local values, and those hold text from outside.
+        self._close_messages_no_wait()
+
+    def panic(self, *renderables: object) -> None:
+        self.failure = self.failure or EvaldeskError("the terminal cannot be read any more", kept="What was typed is kept as a draft.")
+        self._close_messages_no_wait()
 
     # -- opening and leaving ----------------------------------------------------------------------
 
+    def on_load(self) -> None:
+        terminal.leave_on_signals(lambda code: self.exit(return_code=code))
+
     async def on_mount(self) -> None:
-        terminal.leave_on_signals(self.exit)
         await self.push_screen(OpeningScreen(str(self.workspace.path)))
         self.call_after_refresh(self.action_reopen)
 
@@ -161,11 +180,14 @@ class EvaldeskApp(App[None]):
         driver = self._driver
         if driver is None:
             return
-        self._mouse_on = not getattr(self, "_mouse_on", not terminal.is_remote())
+        self._mouse_on = not self._mouse_on
+        # The driver writes mouse sequences only while it believes that there is a mouse.
+        driver._mouse = True
         if self._mouse_on:
             driver._enable_mouse_support()  # type: ignore[attr-defined]
         else:
             driver._disable_mouse_support()  # type: ignore[attr-defined]
+        driver._mouse = self._mouse_on
         self.notify(f"Mouse {'on' if self._mouse_on else 'off: the terminal selects text'}.")
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -181,7 +203,7 @@ def _remembered(tx: Transaction, store: Store) -> Desk:
         store,
         criterion_id=criterion if criterion in known else (known[0] if known else ""),
         trace_id=settings.read(tx, "trace"),
-        expert=settings.read(tx, "expert"),
+        expert=settings.read(tx, "expert") or getpass.getuser(),
         is_demo=settings.read(tx, "demo") == "1",
     )
 
@@ -194,9 +216,12 @@ def _leave(watch: Watch | None, store: Store, screen: str) -> None:
 
 
 def run(workspace: Path, *, is_demo: bool = False, start: str = "") -> int:
-    """Run the app in this terminal; returns the exit code."""
+    """Run the app in this terminal; returns the exit code. Raises what ended the app, once the terminal is whole again."""
     terminal.check()
-    terminal.tolerate_broken_input()
+    terminal.harden_driver()
+    terminal.keep_log_off_screen()
     app = EvaldeskApp(workspace, is_demo=is_demo, start=start)
     app.run(mouse=not terminal.is_remote())
-    return app.return_code or 0
+    if app.failure is not None:
+        raise app.failure
+    return 2 if app.return_code is None else app.return_code

@@ -50,15 +50,15 @@ def context_lines(item: Mapping[str, Any], width: int) -> list[Line]:
             if isinstance(arguments, Mapping)
             else _value(arguments)
         )
-        head = wrapped(visible(f"{item.get('name', 'tool')}({given})"), width, "strong", "▾ ")
+        head = wrapped(visible(f"{item.get('name', 'tool')}({given})"), width, "strong", "  ", "▾ ")
         return [*head, *wrapped(visible("→ " + _value(item.get("result"))), width, "plain", "  ")]
     if kind == "passage":
-        head = wrapped(visible(f"[{item.get('id', '?')}] {item.get('title', '')}".rstrip()), width, "strong", "▾ ")
+        head = wrapped(visible(f"[{item.get('id', '?')}] {item.get('title', '')}".rstrip()), width, "strong", "  ", "▾ ")
         return [*head, *wrapped(visible(_value(item.get("text"))), width, "plain", "  ")]
     if kind == "message":
-        head = wrapped(visible(str(item.get("role", "message"))), width, "strong", "▾ ")
+        head = wrapped(visible(str(item.get("role", "message"))), width, "strong", "  ", "▾ ")
         return [*head, *wrapped(visible(_value(item.get("content"))), width, "plain", "  ")]
-    return wrapped(visible(_value(item.get("text") if kind == "text" else dict(item))), width, "plain", "▾ ")
+    return wrapped(visible(_value(item.get("text") if kind == "text" else dict(item))), width, "plain", "  ", "▾ ")
 
 
 def case_title(trace: Trace, pile: str) -> str:
@@ -77,13 +77,14 @@ def case_row(row: CaseRow, width: int) -> Line:
 
 
 def label_line(label: Label | None) -> Line:
-    """The label that counts, with its critique, for the line under a case."""
+    """The label that counts, for the line between a case and its critique."""
     if label is None or label.mark == "WITHDRAWN":
         return line(("not labelled yet", "dim"))
     glyph = GLYPHS.get(str(label.mark), Span("·"))
     name = NAMES.get(str(label.mark), str(label.mark))
-    who = f"  {one_line(label.expert)}" if label.expert else ""
-    return line(glyph, (f" {name}", glyph.style), (who, "dim"), f"  {one_line(label.critique)}")
+    who = f"  by {one_line(label.expert)}" if label.expert else ""
+    bare = "  without a critique" if label.mark.is_verdict and not label.critique else ""
+    return line(glyph, (f" {name}", glyph.style), (who, "dim"), ("  imported" if label.source_id else "", "dim"), (bare, "dim"))
 
 
 def progress_text(progress: Progress) -> str:

@@ -125,18 +125,18 @@ class LabelScreen(DeskScreen):
     def action_write(self) -> None:
         if self._case is None:
             return
-        if not self._verdict:
-            label = self._case.label
-            if label is not None and label.mark.is_verdict:
-                self._verdict = str(label.mark)
-                if not self._box.text:
-                    self._box.set_text(label.critique)
+        label = self._case.label
+        if not self._verdict and label is not None and label.mark.is_verdict:
+            self._verdict = str(label.mark)
+            self._show_label_line()
         self._box.focus()
 
     async def action_mark(self, mark: str) -> None:
         if self._case is None or self._runs_over():
             return
-        await self._save(Mark(mark), self._box.text.strip())
+        given = self._case.label.critique if self._case.label else ""
+        text = self._box.text.strip()
+        await self._save(Mark(mark), "" if text == given else text)
 
     async def action_undo(self) -> None:
         undone = await self.desk.do(labels.undo, self.desk.criterion_id)
@@ -180,6 +180,12 @@ class LabelScreen(DeskScreen):
             self._box.focus()
             self.say("A label counts once it has a critique: say what decided. The verdict is kept as a draft.", problem=True)
             await self._keep_draft()
+            return
+        if self._is_unchanged():
+            self._verdict = ""
+            self.say("Nothing was changed.")
+            self._show_label_line()
+            self._rows.focus()
             return
         await self._save(Mark(self._verdict), text)
 
@@ -300,7 +306,7 @@ class LabelScreen(DeskScreen):
         self._case = case
         self._opened_at = time.monotonic()
         self._verdict = case.draft.verdict if case.draft else ""
-        self._box.set_text(case.draft.critique if case.draft else "")
+        self._box.set_text(case.draft.critique if case.draft else _given_critique(case))
         index = next((i for i, row in enumerate(self._rows.rows) if row.trace_id == trace_id), None)
         if index is not None:
             self._rows.cursor = index
@@ -315,7 +321,7 @@ class LabelScreen(DeskScreen):
         if self._case is None:
             return
         if self._verdict:
-            text = f"{self._verdict}  draft: Enter saves, Esc leaves it"
+            text = f"{self._verdict} draft: Enter saves, Esc leaves it"
         else:
             text = plain([label_line(self._case.label)])
         self.query_one("#label-line", Static).update(Content(one_line(text)))
@@ -327,15 +333,24 @@ class LabelScreen(DeskScreen):
         case = self._case
         if case is None:
             return
-        text = self._box.text
-        before = case.draft
-        if (before.verdict, before.critique) == (self._verdict, text) if before else not (self._verdict or text):
+        before = case.draft or Draft(case.trace.trace_id, self.desk.criterion_id, "", "")
+        draft = Draft(case.trace.trace_id, self.desk.criterion_id, self._verdict, self._box.text)
+        if self._is_unchanged():
+            draft = Draft(case.trace.trace_id, self.desk.criterion_id, "", "")
+        if draft == before:
             return
-        draft = Draft(case.trace.trace_id, self.desk.criterion_id, self._verdict, text)
         await self.desk.do(drafts.save, draft)
         if self._case is case:
             self._case = Case(case.trace, case.label, draft if draft.verdict or draft.critique else None, case.pile)
         await self._load_rows()
+
+    def _is_unchanged(self) -> bool:
+        """Whether verdict and text are those of the label that counts (or of no label at all)."""
+        if self._case is None:
+            return True
+        label = self._case.label
+        given = str(label.mark) if label is not None and label.mark.is_verdict else ""
+        return self._verdict in ("", given) and self._box.text.strip() == _given_critique(self._case).strip()
 
     def _cancel_draft_timer(self) -> None:
         if self._draft_timer is not None:
@@ -359,6 +374,10 @@ class LabelScreen(DeskScreen):
         index = next((i for i, row in enumerate(rows) if row.trace_id == here), -1)
         order = rows[index + 1 :] + rows[: index + 1]
         return next((row.trace_id for row in order if row.is_open), order[0].trace_id)
+
+
+def _given_critique(case: Case) -> str:
+    return case.label.critique if case.label is not None and case.label.mark != Mark.WITHDRAWN else ""
 
 
 def _save_label(tx: Transaction, label: Label) -> None:

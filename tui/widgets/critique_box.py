@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -11,6 +14,11 @@ from tui.widgets.literal import visible
 
 class CritiqueBox(TextArea):
     """Text with plain keys: Enter posts Saved, Esc posts Left; ctrl+j makes a new line where the terminal sends it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "save", "save and next", tooltip="Save the label and go to the next open case", id="critique.save"),
+        Binding("escape", "leave", "keep as draft", tooltip="Leave the box, the draft is kept", id="critique.leave"),
+    ]
 
     class Saved(Message):
         """Enter was pressed."""
@@ -43,19 +51,25 @@ class CritiqueBox(TextArea):
         if event.key == "enter":
             event.stop()
             event.prevent_default()
-            # What follows in the same breath (a paste running over) must not land in this text.
-            self.screen.set_focus(None)
-            self.post_message(self.Saved())
+            self.action_save()
         elif event.key == "escape":
             event.stop()
             event.prevent_default()
-            self.post_message(self.Left())
+            self.action_leave()
         elif event.key == "ctrl+j":
             event.stop()
             event.prevent_default()
             self.insert("\n")
         else:
             await super()._on_key(event)
+
+    def action_save(self) -> None:
+        # What follows in the same breath (a paste running over) must not land in this text.
+        self.screen.set_focus(None)
+        self.post_message(self.Saved())
+
+    def action_leave(self) -> None:
+        self.post_message(self.Left())
 
     async def _on_paste(self, event: events.Paste) -> None:
         # Pasted text is kept literally, but what could act on a terminal is made visible before it is stored.

@@ -22,7 +22,7 @@ def _picture(match: re.Match[str]) -> str:
 def visible(text: str) -> str:
     """The text with every character that could act on a terminal replaced by a visible form.
 
-    CRLF and CR count as line breaks; tab and newline stay. Nothing is dropped, so a reader sees
+    CRLF counts as a line break; tab and newline stay. Nothing else is dropped, so a reader sees
     that something odd is there.
     """
     return _DANGEROUS.sub(_picture, text.replace("\r\n", "\n"))

