@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
@@ -77,6 +78,7 @@ class EvaldeskApp(App[None]):
         self._is_demo = is_demo
         self._start = start
         self._watch: Watch | None = None
+        self._leaving = False
         self._opened: Store | None = None
         self.failure: BaseException | None = None
         """What ended the app, when it was not a person."""
@@ -132,6 +134,16 @@ class EvaldeskApp(App[None]):
         """Called in the watching thread."""
         self.post_message(self.Changed(change))
 
+    async def _shutdown(self) -> None:
+        self._leaving = True
+        # Every way out leads through here (keys, signals, a lost line, a crash), while the screens still stand.
+        try:
+            for screen in self._screen_stack:
+                if isinstance(screen, DeskScreen):
+                    await screen.put_away()
+        finally:
+            await super()._shutdown()
+
     async def on_unmount(self) -> None:
         """Keep the place, stop the watch, close the store: in a thread, so that the loop can finish."""
         watch, store = self._watch, self._opened
@@ -162,6 +174,8 @@ class EvaldeskApp(App[None]):
         while not isinstance(self.screen, DeskScreen) and len(self.screen_stack) > 1:
             self.pop_screen()
         if not isinstance(self.screen, self.SCREENS[name]):
+            if isinstance(self.screen, DeskScreen):
+                await self.screen.put_away()
             await self.switch_screen(name)
         self.__dict__["_main_screen"] = self.screen
 
@@ -170,8 +184,14 @@ class EvaldeskApp(App[None]):
 
     async def on_evaldesk_app_changed(self, message: Changed) -> None:
         self.desk.states = message.change.states
-        if isinstance(self.screen, DeskScreen):
+        if not isinstance(self.screen, DeskScreen) or self._leaving:
+            return
+        try:
             await self.screen.on_change(message.change)
+        except NoMatches:
+            # The widgets may go while the store is being asked, but only on the way out.
+            if not self._leaving:
+                raise
 
     def action_help(self) -> None:
         self.push_screen(TextDialog("Keys", help_lines(self, self.screen)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,10 +84,14 @@ def output_text(*, quote_required: bool) -> str:
 def prompt_parts(judge: Judge) -> list[tuple[str, str]]:
     """(name, text) of the four parts, in their fixed order."""
     examples = "\n\n".join(
-        f"Example {number}\n{example.case}\nVERDICT {example.verdict}\nCRITIQUE {example.critique}"
-        for number, example in enumerate(judge.examples, 1)
+        f"Example {number}\n{example.case}\n\nANSWER\n{_answer(example)}" for number, example in enumerate(judge.examples, 1)
     )
     return [("task", judge.task), ("criterion", judge.criterion_text), ("examples", examples), ("output", judge.output)]
+
+
+def _answer(example: Example) -> str:
+    # In the form of the reply itself: a small model repeats the form that it sees.
+    return json.dumps({"reason": example.critique, "verdict": example.verdict}, ensure_ascii=False)
 
 
 def render(judge: Judge, trace: Trace) -> list[dict[str, str]]:

@@ -62,7 +62,7 @@ class Desk:
         await self.press(*[names.get(character, character) for character in text])
 
     async def settle(self) -> None:
-        await self.app.workers.wait_for_complete([w for w in self.app.workers if w.group != "dialog" and w.is_finished])
+        """Let what the keys have set off run its course; whatever takes longer is waited for by what it shows."""
         await self.pilot.pause()
 
     async def wait_for(self, condition: str | Callable[[], Any], patience_s: float = 30.0) -> None:

@@ -139,7 +139,7 @@ class AuditScreen(DeskScreen):
     def action_relabel(self) -> None:
         if self._current is not None:
             self.desk.trace_id = self._current.trace_id
-            self.app.action_go("label")  # type: ignore[attr-defined]
+            self.go("label")
 
     async def action_older(self) -> None:
         await self._go(1)

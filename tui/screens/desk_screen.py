@@ -46,8 +46,16 @@ class DeskScreen(Screen[None]):
     async def load(self) -> None:
         """Read what the screen shows and show it; called whenever the screen comes up."""
 
+    async def put_away(self) -> None:
+        """Keep what is typed and not saved; called before the screen is left, however the app ends."""
+
     async def on_change(self, change: Change) -> None:
         """Something changed in the store or in a run; called only while the screen is up, a few times a second at most."""
+
+    def go(self, name: str) -> None:
+        """Go to another main screen once the present message is dealt with: this one may not outlive the switch."""
+        app = cast("EvaldeskApp", self.app)
+        app.call_later(app.action_go, name)
 
     def set_head(self, left: str, right: str = "") -> None:
         """The line on top: product, screen, what it is about; counts to the right."""

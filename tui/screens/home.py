@@ -96,13 +96,13 @@ class HomeScreen(DeskScreen):
 
     async def action_next_thing(self) -> None:
         if self._current is None:
-            self.app.action_go("import")  # type: ignore[attr-defined]
+            self.go("import")
             return
         self.desk.criterion_id = self._current.criterion.criterion_id
         if self._current.next_screen == "seal":
             self.action_seal()
         else:
-            self.app.action_go(self._current.next_screen)  # type: ignore[attr-defined]
+            self.go(self._current.next_screen)
 
     def action_seal(self) -> None:
         self.run_worker(self._seal(), exclusive=True)

@@ -170,7 +170,7 @@ class JudgeScreen(DeskScreen):
             self.say_error(error)
             return
         self.desk.run_id = run.run_id
-        self.app.action_go("audit")  # type: ignore[attr-defined]
+        self.go("audit")
 
 
 def _versions(tx: Transaction, criterion_id: str) -> tuple[list[tuple[Judge, Confusion | None]], dict[str, str]]:

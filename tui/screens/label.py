@@ -85,6 +85,9 @@ class LabelScreen(DeskScreen):
         await self._open(wanted)
         self.query_one("#cases", RowList).focus()
 
+    async def put_away(self) -> None:
+        await self._keep_draft()
+
     async def on_change(self, change: Change) -> None:
         if change.store_changed:
             await self._load_rows()
@@ -191,9 +194,9 @@ class LabelScreen(DeskScreen):
 
     @on(CritiqueBox.Typed)
     def _typed(self) -> None:
-        if self._draft_timer is not None:
-            self._draft_timer.cancel()
-        self._draft_timer = asyncio.get_running_loop().call_later(_DRAFT_PAUSE_S, lambda: self.run_worker(self._keep_draft(), exclusive=False))
+        # Not put off by further typing: a kill loses no more than this long.
+        if self._draft_timer is None:
+            self._draft_timer = asyncio.get_running_loop().call_later(_DRAFT_PAUSE_S, lambda: self.run_worker(self._keep_draft(), exclusive=False))
 
     @on(CritiqueBox.Left)
     async def _left(self) -> None:

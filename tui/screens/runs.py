@@ -137,7 +137,7 @@ class RunsScreen(DeskScreen):
         if run is not None:
             self.desk.run_id = run.run_id
             self.desk.criterion_id = run.criterion_id
-            self.app.action_go("audit")  # type: ignore[attr-defined]
+            self.go("audit")
 
 
 def log_tail(path: Path) -> list[str]:

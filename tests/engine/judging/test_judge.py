@@ -24,7 +24,7 @@ TRACE = Trace(
 def test_the_four_parts_stand_in_their_order_before_the_case() -> None:
     assert [name for name, _ in prompt_parts(JUDGE)] == ["task", "criterion", "examples", "output"]
     system, user = render(JUDGE, TRACE)
-    places = [system["content"].index(text) for text in ("You check one thing.", "PASS when all is so", "39 EUR stands nowhere", '{"reason"')]
+    places = [system["content"].index(text) for text in ("You check one thing.", "PASS when all is so", "39 EUR stands nowhere", 'Answer with JSON only')]
     assert places == sorted(places)
     assert "Edge case: Nothing found" in system["content"]
     assert (system["role"], user["role"]) == ("system", "user")

@@ -1,0 +1,89 @@
+"""Import and Home: a file of the user's own comes in by keys alone; Home says what comes next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.tui.conftest import open_desk
+
+
+@pytest.fixture
+def traces_file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.jsonl"
+    rows = [{"uid": f"M-{n}", "frage": f"frage {n}", "antwort": f"antwort {n}", "kanal": "mail"} for n in range(5)]
+    path.write_text("\n".join([*(json.dumps(row) for row in rows), "{broken"]), "utf-8")
+    return path
+
+
+async def test_a_file_is_looked_at_mapped_and_taken_in(demo_workspace: Path, traces_file: Path) -> None:
+    async with open_desk(demo_workspace, "import", (100, 40)) as desk:
+        path = desk.app.screen.query_one("#path")
+        path.value = str(traces_file)
+        await desk.press("enter")
+        await desk.wait_for("jsonl")
+        # The names of the fields are unknown, so the mapping is given.
+        for field, name in (("request", "frage"), ("response", "antwort"), ("trace_id", "uid")):
+            desk.app.screen.query_one(f"#field-{field}").value = name
+        desk.app.screen.query_one("#field-request").focus()
+        await desk.press("enter")
+        await desk.wait_for("A SAMPLE CASE")
+        assert "row 6" in desk.text
+        await desk.press("enter")
+        await desk.wait_for("5 traces added")
+        stored = desk.rows("SELECT trace_id, request, response, metadata FROM trace WHERE starts_with(trace_id, 'M-') ORDER BY position")
+        assert [row[:3] for row in stored] == [(f"M-{n}", f"frage {n}", f"antwort {n}") for n in range(5)]
+        assert json.loads(stored[0][3]) == {"kanal": "mail"}
+        await desk.press("1")
+        await desk.wait_for("132/257")
+
+
+async def test_a_missing_file_is_said_and_nothing_breaks(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace, "import", (100, 40)) as desk:
+        desk.app.screen.query_one("#path").value = "/nowhere/at/all.csv"
+        await desk.press("enter")
+        await desk.wait_for("all.csv")
+
+
+async def test_home_shows_the_seven_steps_and_enter_does_the_next_thing(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace, "home", (100, 40)) as desk:
+        for part in ("1 Expert", "7 Segment", "18 PASS 18 FAIL", "sealed 96", "Build a first judge"):
+            assert part in desk.text
+        await desk.press("enter")
+        await desk.wait_for("No judge yet")
+
+
+async def test_home_draws_the_sealed_pile_first_for_a_criterion_without_one(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace, "home", (100, 40)) as desk:
+        await desk.press("down")
+        await desk.wait_for("Draw the sealed cases at random")
+        await desk.press("enter")
+        await desk.wait_for("How many?")
+        await desk.press("enter")
+        await desk.wait_for("100 cases drawn")
+        assert desk.rows("SELECT count(*) FROM pile WHERE criterion_id = 'cited' AND pile = 'sealed'") == [(100,)]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_every_screen_opens_by_its_key_and_help_lists_its_keys(demo_workspace: Path, size: tuple[int, int]) -> None:
+    async with open_desk(demo_workspace, "home", size) as desk:
+        for key, name in (("1", "Label"), ("2", "Judge"), ("3", "Audit"), ("4", "Runs"), ("0", "Home")):
+            await desk.press(key)
+            await desk.wait_for(f"evaldesk  {name}")
+            await desk.press("question_mark")
+            await desk.wait_for("THIS SCREEN")
+            await desk.press("escape")
+            await desk.wait_for(f"evaldesk  {name}")
+        await desk.press("i")
+        await desk.wait_for("evaldesk  Import")
+
+
+async def test_the_command_palette_finds_a_screen_by_name(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace, "home", (100, 40)) as desk:
+        await desk.press("ctrl+p")
+        await desk.type("Go to Runs")
+        await desk.wait_for("The same as 4")
+        await desk.press("enter")
+        await desk.wait_for("evaldesk  Runs")

@@ -1,0 +1,140 @@
+"""Judge, Audit and Runs: a version from critiques, a measurement that fills the table, disagreements into drawers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.store.models import Model
+from tests.engine.measuring.conftest import BACKEND, ROOT
+from tests.tui.conftest import Desk, open_desk
+
+
+@pytest.fixture
+def scripted_model(demo_workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Measurements run on the scripted backend; the gate file lets a held run go on."""
+    monkeypatch.setenv("EVALDESK_TEST_BACKENDS", "1")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    gate = demo_workspace.parent / "gate"
+    script = {"verdicts": True, "seconds": 0.002, "hold_after": 40, "gate": str(gate)}
+    model = Model("scripted", "scripted", BACKEND, json.dumps(script))
+    monkeypatch.setattr("tui.screens.judge.embedded_model", lambda: model)
+    return gate
+
+
+async def build_a_version(desk: Desk) -> None:
+    await desk.press("v")
+    await desk.wait_for("New version")
+    await desk.press("enter")
+    await desk.wait_for("v1")
+
+
+async def start_measuring(desk: Desk) -> None:
+    await desk.press("m")
+    await desk.wait_for("96 needed, 0 cached, 96 to run")
+    await desk.press("enter")
+    await desk.wait_for("evaldesk  Audit")
+
+
+async def test_a_version_has_four_parts_and_its_rendered_prompt_can_be_read(demo_workspace: Path, scripted_model: Path) -> None:
+    async with open_desk(demo_workspace, "judge", (100, 40)) as desk:
+        assert "No judge yet" in desk.text
+        await build_a_version(desk)
+        await desk.wait_for("1 TASK")
+        assert "2 CRITERION" in desk.text
+        stored = desk.rows("SELECT number, change, examples FROM judge")
+        assert stored[0][:2] == (1, "first version")
+        examples = json.loads(stored[0][2])
+        assert {example["verdict"] for example in examples} == {"PASS", "FAIL"}
+        critiques = {row[0] for row in desk.rows("SELECT critique FROM label JOIN pile USING (trace_id) WHERE pile = 'build'")}
+        assert {example["critique"] for example in examples} <= critiques
+        await desk.press("r")
+        await desk.wait_for("RENDERED for")
+        assert "system" in desk.text
+
+
+async def test_the_picker_offers_the_build_pile_only_and_insists_on_both_verdicts(demo_workspace: Path, scripted_model: Path) -> None:
+    async with open_desk(demo_workspace, "judge", (100, 40)) as desk:
+        await desk.press("v")
+        await desk.wait_for("New version")
+        offered = {case.trace.trace_id for case in desk.app.screen.query_one("#examples").rows}
+        assert offered == {row[0] for row in desk.rows("SELECT trace_id FROM pile WHERE pile = 'build'")}
+        chosen = desk.app.screen._chosen
+        desk.app.screen._chosen = chosen[:1]
+        await desk.press("enter")
+        await desk.wait_for("Choose two or three")
+        assert desk.rows("SELECT count(*) FROM judge") == [(0,)]
+
+
+async def test_the_table_fills_while_the_run_goes_and_equals_the_database(demo_workspace: Path, scripted_model: Path) -> None:
+    async with open_desk(demo_workspace, "judge", (100, 40)) as desk:
+        await build_a_version(desk)
+        await start_measuring(desk)
+        # The run holds still after 40 replies (4 at a time): what is in stands in the table.
+        await desk.wait_for(lambda: desk.rows("SELECT count(*) FROM judgement") == [(40,)])
+        await desk.wait_for("40/96")
+        await desk.wait_for("56 of 96 cases pending")
+        scripted_model.touch()
+        await desk.wait_for("done  96/96")
+        tp, fn, fp, tn = desk.rows("SELECT tp, fn, fp, tn FROM confusion")[0]
+        assert tp + fn == 34
+        assert fp + tn == 62
+        assert f"{tp} of 34" in desk.text
+        assert f"{tn} of 62" in desk.text
+        k, n, low, high = desk.rows("SELECT k, n, low, high FROM figure WHERE name = 'tpr'")[0]
+        assert (k, n) == (tp, 34)
+        assert f"[{100 * low:.0f}, {100 * high:.0f}]" in desk.text
+
+
+async def test_disagreements_show_both_sides_and_go_into_drawers(demo_workspace: Path, scripted_model: Path) -> None:
+    scripted_model.touch()
+    async with open_desk(demo_workspace, "judge", (100, 40)) as desk:
+        await build_a_version(desk)
+        await start_measuring(desk)
+        await desk.wait_for("done  96/96")
+        first = desk.app.screen.query_one("#disagreements").rows[0]
+        await desk.wait_for("I read the response")
+        assert first.critique[:30] in desk.text
+        await desk.press("p")
+        await desk.wait_for("p prompt 1")
+        assert desk.rows("SELECT trace_id, drawer FROM triage") == [(first.trace_id, "prompt")]
+        await desk.press("home", "p")
+        await desk.wait_for("p prompt 0")
+        await desk.press("home", "l")
+        await desk.wait_for(f"{first.trace_id} ·")
+
+
+async def test_a_run_is_paused_resumed_and_cancelled_by_key(demo_workspace: Path, scripted_model: Path) -> None:
+    async with open_desk(demo_workspace, "judge", (100, 40)) as desk:
+        await build_a_version(desk)
+        await start_measuring(desk)
+        await desk.wait_for(lambda: desk.rows("SELECT count(*) FROM judgement") == [(40,)])
+        await desk.press("4")
+        await desk.wait_for("running")
+        assert "96 needed, 0 cached, 96 to run" in desk.text
+        await desk.press("space")
+        scripted_model.touch()
+        await desk.wait_for("paused")
+        await desk.press("space")
+        await desk.wait_for(lambda: desk.rows("SELECT status FROM run") == [("done",)])
+        assert desk.rows("SELECT count(*), count(DISTINCT trace_id) FROM judgement") == [(96, 96)]
+
+
+async def test_a_cancelled_run_keeps_what_it_has(demo_workspace: Path, scripted_model: Path) -> None:
+    async with open_desk(demo_workspace, "judge", (100, 40)) as desk:
+        await build_a_version(desk)
+        await start_measuring(desk)
+        await desk.wait_for(lambda: desk.rows("SELECT count(*) FROM judgement") == [(40,)])
+        await desk.press("4")
+        await desk.wait_for("running")
+        await desk.press("X")
+        await desk.wait_for("Cancel resolved")
+        await desk.press("enter")
+        scripted_model.touch()
+        await desk.wait_for(lambda: desk.rows("SELECT status FROM run") == [("cancelled",)])
+        kept = desk.rows("SELECT count(*) FROM judgement")[0][0]
+        assert kept >= 40
+        await desk.press("R")
+        await desk.wait_for(lambda: desk.rows("SELECT status FROM run") == [("done",)])
