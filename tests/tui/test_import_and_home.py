@@ -87,3 +87,22 @@ async def test_the_command_palette_finds_a_screen_by_name(demo_workspace: Path) 
         await desk.wait_for("The same as 4")
         await desk.press("enter")
         await desk.wait_for("evaldesk  Runs")
+
+
+async def test_a_workspace_from_nothing_criterion_traces_seal_by_keys(tmp_path: Path, traces_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALDESK_STATE_DIR", str(tmp_path / "state"))
+    async with open_desk(tmp_path / "new", "home", (100, 40)) as desk:
+        await desk.wait_for("Nothing here yet")
+        await desk.press("c")
+        await desk.wait_for("A new criterion")
+        for text in ("Is it so", "it is so", "it is not so", "", "so", "Ada"):
+            if text != "Ada":
+                await desk.type(text)
+            await desk.press("enter")
+        await desk.press("tab", "enter")
+        await desk.wait_for("Import traces")
+        assert desk.rows("SELECT criterion_id, question, pass_when, fail_when FROM criterion") == [("so", "Is it so", "it is so", "it is not so")]
+        await desk.press("v")
+        await desk.wait_for("a new version")
+        await desk.press("x", "tab", "tab", "tab", "tab", "tab", "tab", "enter")
+        await desk.wait_for(lambda: desk.rows("SELECT max(version) FROM criterion") == [(2,)])

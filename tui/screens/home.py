@@ -11,11 +11,13 @@ from textual.widgets import Static
 
 from engine.errors import EvaldeskError
 from engine.measuring.overview import Standing, standings
-from engine.store import piles, runs, settings, witness
+from engine.judging.criterion import Criterion
+from engine.store import criteria, piles, runs, settings, witness
 from engine.watch import Change
 from tui.presentation.home_view import standing_lines
 from tui.presentation.lines import BLANK, Line, line, pad
 from tui.presentation.run_view import run_row
+from tui.screens.criterion_form import CriterionForm
 from tui.screens.desk_screen import DeskScreen
 from tui.screens.text_dialog import AskDialog
 from tui.widgets.literal import one_line
@@ -32,6 +34,8 @@ class HomeScreen(DeskScreen):
         Binding("enter", "next_thing", "do the next thing", tooltip="Go to where the next step is done", id="home.next"),
         Binding("s", "seal", "draw sealed", tooltip="Draw sealed cases at random, before anything is labelled", id="home.seal"),
         Binding("r", "restore", "restore labels", show=False, tooltip="Take labels of labels.jsonl back that the database lacks", id="home.restore"),
+        Binding("c", "new_criterion", "new criterion", tooltip="Write a criterion: one question with its PASS and FAIL", id="home.criterion"),
+        Binding("v", "edit_criterion", "edit", tooltip="A new version of this criterion", id="home.edit"),
         Binding("e", "expert", "expert's name", tooltip="Who gives the labels", id="home.expert"),
     ]
 
@@ -86,7 +90,10 @@ class HomeScreen(DeskScreen):
 
         def layout(width: int) -> list[Line]:
             if standing is None:
-                return [line("Nothing here yet. Press ", ("i", "key"), " to import traces.")]
+                return [
+                    line("Nothing here yet. Press ", ("c", "key"), " to write a criterion: one question about a response."),
+                    line("Then ", ("i", "key"), " imports traces."),
+                ]
             lines = [line((one_line(standing.criterion.question), "strong")), BLANK, *standing_lines(standing, width)]
             if live:
                 lines += [BLANK, line(("RUNS", "key")), *(run_row(run, states.get(run.run_id), width) for run in live)]
@@ -96,7 +103,7 @@ class HomeScreen(DeskScreen):
 
     async def action_next_thing(self) -> None:
         if self._current is None:
-            self.go("import")
+            self.action_new_criterion()
             return
         self.desk.criterion_id = self._current.criterion.criterion_id
         if self._current.next_screen == "seal":
@@ -130,6 +137,27 @@ class HomeScreen(DeskScreen):
             self.say_error(error)
             return
         self.say(f"{len(drawn)} cases drawn into the sealed pile.")
+        await self.load()
+
+    def action_new_criterion(self) -> None:
+        self.run_worker(self._write_criterion(None), exclusive=True)
+
+    def action_edit_criterion(self) -> None:
+        if self._current is not None:
+            self.run_worker(self._write_criterion(self._current.criterion), exclusive=True)
+
+    async def _write_criterion(self, old: Criterion | None) -> None:
+        written = await self.app.push_screen_wait(CriterionForm(old, self.desk.expert))
+        if written is None:
+            return
+        known = {standing.criterion.criterion_id for standing in self._standings}
+        if old is None and written.criterion_id in known:
+            self.say(f"There is a criterion {written.criterion_id} already: v edits it.", problem=True)
+            return
+        stored = await self.desk.do(criteria.add, written)
+        self.desk.criterion_id = stored.criterion_id
+        await self.desk.do(settings.write, "criterion", stored.criterion_id)
+        self.say(f"{stored.criterion_id}, version {stored.version}")
         await self.load()
 
     def action_expert(self) -> None:
