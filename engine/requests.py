@@ -93,9 +93,7 @@ def _ask_owner(workspace: Workspace, body: Mapping[str, Any], busy: WorkspaceBus
 def _import(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     order = IntakeOrder(
         path=Path(body["path"]),
-        mapping=FieldMapping(**{k: tuple(v) if isinstance(v, list) else v for k, v in body["mapping"].items()})
-        if body.get("mapping")
-        else None,
+        mapping=parse_map_options(body["map"]) if body.get("map") else None,
         kind=body.get("as") or None,
         values=body.get("values") or None,
         criterion_id=body.get("criterion", ""),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from engine.runs.protocol import RunState
 from engine.store.store import Store
 from engine.store.transaction import Transaction
-from collections.abc import Callable
 
 P = ParamSpec("P")
 R = TypeVar("R")

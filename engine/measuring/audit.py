@@ -104,7 +104,7 @@ def _disagreements(tx: Transaction, run: Run) -> tuple[Disagreement, ...]:
                 reason=judgement.reason,
                 problem=judgement.problem,
                 drawer=drawers.get(trace_id, ""),
-            )  # fmt: skip
+            )
         )
     # Missed failures first: they are what a judge is for.
     order = {("FAIL", "PASS"): 0, ("FAIL", "NO_VERDICT"): 1, ("PASS", "FAIL"): 2, ("PASS", "NO_VERDICT"): 3}

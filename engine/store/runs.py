@@ -171,7 +171,7 @@ def requests_of(tx: Transaction, run_id: str) -> dict[str, str]:
         "WHERE c.run_id = ?",
         run_id,
     )
-    return {trace_id: request for trace_id, request in rows}
+    return dict(rows)
 
 
 def unjudged(tx: Transaction, run_id: str) -> int:

@@ -30,11 +30,3 @@ def add(
         "source", source_id=source_id, path=path, kind=kind, format=format, mapping=json.dumps(dict(mapping)),
         accepted=accepted, refused=refused, imported_at=now(),
     )  # fmt: skip
-
-
-def newest(tx: Transaction) -> list[tuple[str, str, int, int]]:
-    """(path, kind, accepted, refused) of the imported files, newest first."""
-    return [
-        tuple(row)
-        for row in tx.rows("SELECT path, kind, accepted, refused FROM source ORDER BY imported_at DESC LIMIT 20")
-    ]  # type: ignore[misc]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -29,14 +29,14 @@ def demo_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def demo_workspace(demo_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def demo_workspace(demo_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(queue.STATE_VARIABLE, str(tmp_path / "state"))
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     path = tmp_path / "ws"
     shutil.copytree(demo_template, path)
-    yield path
+    return path
 
 
 def screen_text(app: EvaldeskApp) -> str:

@@ -55,15 +55,16 @@ def rate_line(name: str, rate: Proportion, width: int) -> Line:
     )
 
 
-def audit_lines(audit: Audit, width: int) -> list[Line]:
-    """Sentence, table, rates, gate and notes of one audit."""
+def audit_lines(audit: Audit, width: int, *, compact: bool = False) -> list[Line]:
+    """Sentence, table, rates, gate and notes of one audit; ``compact`` leaves out the blank lines."""
+    gap: list[Line] = [] if compact else [BLANK]
     lines: list[Line] = []
     sentence = audit.sentence if audit.confusion.judged or not audit.pending else "No verdict has come in yet."
     so_far = f"So far, {audit.pending} of {audit.total} cases pending: " if audit.pending and audit.confusion.judged else ""
     lines += [line((text, "strong")) for text in _wrap(so_far + sentence, width)]
     if audit.stale:
         lines += wrapped(f"STALE: {audit.stale}. Measure again.", width, "warn")
-    lines += [BLANK, *confusion_lines(audit.confusion), BLANK]
+    lines += [*gap, *confusion_lines(audit.confusion), *gap]
     rates = audit.rates
     lines += [rate_line("TPR", rates.tpr, width), rate_line("TNR", rates.tnr, width)]
     lines += [rate_line("precision", rates.precision, width), rate_line("agreement", rates.agreement, width)]
@@ -73,7 +74,7 @@ def audit_lines(audit: Audit, width: int) -> list[Line]:
             (f"a judge that always says PASS would agree {percent(rates.baseline_agreement.value)}", "dim"),
         )
     )  # fmt: skip
-    lines += [BLANK, line(("gate ", "strong"), f"TPR ≥ {percent(audit.gate.target)} on ≥ {audit.gate.needed} failures: ", (gate_sentence(audit.gate), _gate_style(audit)))]
+    lines += [*gap, line(("gate ", "strong"), f"TPR ≥ {percent(audit.gate.target)} on ≥ {audit.gate.needed} failures: ", (gate_sentence(audit.gate), _gate_style(audit)))]
     constant = is_constant(audit.confusion)
     if constant and audit.confusion.judged > 1:
         lines += wrapped(f"CONSTANT JUDGE: it has said {constant} every time.", width, "warn")

@@ -16,10 +16,13 @@ from engine.store.runs import Run
 from engine.watch import Change
 from tui.presentation.audit_view import audit_lines, disagreement_lines, disagreement_row, drawer_counts
 from tui.presentation.lines import Line, line, plain
-from tui.presentation.run_view import bar, duration, progress_of, status_of
+from tui.presentation.run_view import bar, duration, status_of
 from tui.screens.desk_screen import DeskScreen
 from tui.widgets.literal import one_line
 from tui.widgets.painted import Reader, RowList
+
+COMPACT_BELOW = 30
+"""Rows of a terminal under which blank lines cost more than they help."""
 
 
 class AuditScreen(DeskScreen):
@@ -86,7 +89,7 @@ class AuditScreen(DeskScreen):
             f"{result.run.criterion_id} judge v{result.judge.number} · {self._model_name}", f"sealed pile, round {number} of {len(self._runs)}"
         )
         self.query_one("#audit-run", Static).update(plain([self._run_line(result)]))
-        self.query_one("#figures", Reader).show(lambda width: audit_lines(result, width), keep_place=True)
+        self.query_one("#figures", Reader).show(lambda width: audit_lines(result, width, compact=self.app.size.height < COMPACT_BELOW), keep_place=True)
         self.query_one("#drawers", Static).update(plain([drawer_counts(result)]))
         rows = self.query_one("#disagreements", RowList)
         here = rows.current.trace_id if isinstance(rows.current, Disagreement) else ""
@@ -97,14 +100,12 @@ class AuditScreen(DeskScreen):
     def _run_line(self, result: Audit) -> Line:
         state = self.desk.states.get(result.run.run_id)
         status = status_of(result.run, state)
-        done, total = progress_of(result.run, state)
         judged = result.total - result.pending
         text = f"{status}  {judged}/{result.total} {bar(judged, result.total, 20)}"
         if state is not None and status in ("running", "loading", "queued"):
             text += f"  {state.tokens_per_s:.0f} tok/s  ETA {duration(state.eta_s)}"
         if state is not None and state.message:
             text += f"  {one_line(state.message)}"
-        del done, total
         return line(text)
 
     @on(RowList.Moved, "#disagreements")

@@ -10,8 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from engine.errors import EvaldeskError
-from engine.measuring.overview import Standing, standings
 from engine.judging.criterion import Criterion
+from engine.measuring.overview import Standing, standings
 from engine.store import criteria, piles, runs, settings, witness
 from engine.watch import Change
 from tui.presentation.home_view import standing_lines

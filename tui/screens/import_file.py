@@ -98,7 +98,7 @@ class ImportScreen(DeskScreen):
         if self._preview is None:
             return
         order = IntakeOrder(
-            path=Path(self._path).expanduser(),
+            path=self._file,
             mapping=self._preview.mapping,
             kind=self._preview.kind,
             criterion_id=self.query_one("#criterion", Input).value.strip(),
@@ -117,7 +117,7 @@ class ImportScreen(DeskScreen):
         self.say(report_sentence(report), problem=bool(report.refused))
 
     async def _look(self, mapping: Mapping | None) -> None:
-        path = Path(self._path).expanduser()
+        path = self._file
         try:
             found = await self.desk.later(lambda: preview(path, mapping=mapping, limit=_QUICK_ROWS))
         except EvaldeskError as error:
@@ -130,6 +130,10 @@ class ImportScreen(DeskScreen):
             self.query_one(f"#field-{name}", Input).value = ",".join(value) if isinstance(value, list) else value or ""
         self.query_one("#found", Reader).show(lambda width: [*preview_lines(found, width), BLANK, line(("Enter", "key"), " imports it as shown, ", ("e", "key"), " edits the fields.")])
         self.query_one("#found", Reader).focus()
+
+    @property
+    def _file(self) -> Path:
+        return Path(self._path).expanduser()
 
     def _mapping(self) -> Mapping:
         options = [f"{name}={value}" for name in FIELDS if (value := self.query_one(f"#field-{name}", Input).value.strip())]

@@ -11,6 +11,8 @@ from textual.widgets import TextArea
 
 from tui.widgets.literal import visible
 
+_HINT = "p or f, then say what decided. Enter saves and goes on, Esc keeps a draft."
+
 
 class CritiqueBox(TextArea):
     """Text with plain keys: Enter posts Saved, Esc posts Left; ctrl+j makes a new line where the terminal sends it."""
@@ -30,7 +32,7 @@ class CritiqueBox(TextArea):
         """The text was changed by the person."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__("", id=id, soft_wrap=True, show_line_numbers=False, tab_behavior="focus", compact=True)
+        super().__init__("", id=id, soft_wrap=True, show_line_numbers=False, tab_behavior="focus", compact=True, placeholder=_HINT)
         self.cursor_blink = False
         self._shown = ""
 
