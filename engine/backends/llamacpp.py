@@ -40,6 +40,9 @@ MAX_THREADS = 8
 _NEUTRAL = {"temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "seed": 0}
 _SAMPLING = frozenset(_NEUTRAL) | {"max_tokens", "stop", "presence_penalty", "frequency_penalty"}
 
+# What C++ exceptions of the library become, and replies of an unexpected shape.
+_LIBRARY_ERRORS = (RuntimeError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError, OSError)
+
 
 class LlamaCpp:
     """engine.backends.protocol.Backend on a GGUF file. ``sampling`` may hold the fields of ``_SAMPLING``.
@@ -90,7 +93,7 @@ class LlamaCpp:
                 slot_directory=self._directory,
                 api_key=secrets.token_urlsafe(32),
             )
-        except (RuntimeError, ValueError, OSError) as error:
+        except _LIBRARY_ERRORS as error:
             self.close()
             raise EvaldeskError(
                 f"llama.cpp could not load the model: {' '.join(str(error).split()) or type(error).__name__}",
@@ -201,7 +204,7 @@ class LlamaCpp:
         self._seeded = flat_text(request.messages)
         try:
             return self._server.fill_slots(_clean(request.messages))
-        except (RuntimeError, ValueError, KeyError, TypeError, OSError):
+        except _LIBRARY_ERRORS:
             # Only time is lost: the request itself meets the same trouble and reports it.
             return None
 
@@ -212,12 +215,12 @@ class LlamaCpp:
             return Completion(request.key, error=f"llamacpp knows no sampling field {', '.join(unknown)}")
         try:
             return _completion(request.key, self._server.chat(_body(request)))
-        except (RuntimeError, ValueError, KeyError, TypeError, IndexError) as error:
+        except _LIBRARY_ERRORS as error:
             return Completion(request.key, error=f"llama.cpp failed: {type(error).__name__}: {error}"[:500])
 
 
 def compute_threads() -> int:
-    """Physical cores this process may use, at most 8: hyperthreads and more memory channels' worth do not help."""
+    """Physical cores this process may use, at most 8: hyperthreads do not help, and beyond that memory is the limit."""
     try:
         allowed = os.sched_getaffinity(0)
     except AttributeError:

@@ -13,7 +13,7 @@ import xllamacpp
 
 _SAVED = "shared.bin"
 _SLOT_LIMIT_S = 120.0
-_LOG_WARNINGS = 2
+_LOG_ERRORS = 1
 
 
 class SlotServer:
@@ -50,7 +50,7 @@ class SlotServer:
         params.endpoint_props = False
         params.endpoint_metrics = False
         params.slot_save_path = f"{slot_directory}/"
-        params.verbosity = _LOG_WARNINGS
+        params.verbosity = _LOG_ERRORS
         self._slots = slots
         self._key = api_key
         self._directory = slot_directory

@@ -160,6 +160,12 @@ class PtyApp:
             return "\n".join(self._screen.display)
 
     @property
+    def cells(self) -> list[list[str]]:
+        """What the screen shows by row and column; the second cell of a wide character is empty."""
+        with self._news:
+            return [[self._screen.buffer[y][x].data for x in range(self.columns)] for y in range(self.rows)]
+
+    @property
     def output(self) -> bytes:
         """All that the program has written."""
         with self._news:
@@ -342,3 +348,37 @@ def _shell_words(command: Sequence[str]) -> str:
     import shlex
 
     return " ".join(shlex.quote(word) for word in command)
+
+
+# Terminal modes that an app may change, with the setting that a shell expects.
+_SHELL_MODES = {
+    b"1049": b"l", b"25": b"h", b"7": b"h", b"1000": b"l", b"1002": b"l", b"1003": b"l", b"1004": b"l", b"1006": b"l",
+    b"1015": b"l", b"1016": b"l", b"2004": b"l", b"2026": b"l", b"2048": b"l",
+}  # fmt: skip
+_MODE = re.compile(rb"\x1b\[\?([0-9]+)([hl])")
+
+
+def modes_left_behind(output: bytes) -> set[str]:
+    """Private modes that do not stand at the end as a shell expects them, such as ``?1049h`` or ``?25l``."""
+    last = dict(_MODE.findall(output))
+    left = {f"?{number.decode()}{now.decode()}" for number, now in last.items() if _SHELL_MODES.get(number, b"l") != now}
+    keyboard = re.findall(rb"\x1b\[([<>])[0-9]*u", output)
+    if keyboard.count(b">") > keyboard.count(b"<"):
+        left.add(">u")
+    return left
+
+
+# Every sequence that the app itself has a reason to write.
+_OWN_SEQUENCES = re.compile(
+    rb"\x1b\[[0-9;:]*m|\x1b\[[0-9]*;?[0-9]*H|\x1b\[\?(?:25|7|1000|1003|1004|1006|1015|1016|1049|2004|2026|2048)[hl]"
+    rb"|\x1b\[\?(?:2026|2048)\$p|\x1b\[[<>][0-9]*u|\x1b\]22;[a-z-]*\x07|\r?\n|\t"
+)
+_DANGEROUS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def foreign_controls(output: bytes) -> list[str]:
+    """What of the output could act on a terminal and is not the app's own, each with what stands around it."""
+    text = _OWN_SEQUENCES.sub(b"", output).decode("utf-8", "replace")
+    return [text[max(match.start() - 30, 0) : match.end() + 30] for match in _DANGEROUS.finditer(text)]

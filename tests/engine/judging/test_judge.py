@@ -8,7 +8,16 @@ import pytest
 
 from engine.errors import Refused
 from engine.judging.criterion import Criterion
-from engine.judging.judge import Example, Judge, changed_parts, check_examples, criterion_text, output_text, prompt_parts, render
+from engine.judging.judge import (
+    Example,
+    Judge,
+    changed_parts,
+    check_examples,
+    criterion_text,
+    output_text,
+    prompt_parts,
+    render,
+)
 from engine.judging.trace import Trace, group_key
 
 FAIL = Example("T-1", 1, "FAIL", "39 EUR stands nowhere", "REQUEST\nprice?")
