@@ -39,6 +39,16 @@ class Change:
     states: Mapping[str, RunState] = field(default_factory=dict)
 
 
+    def then(self, later: Change) -> Change:
+        """This change and a later one as one."""
+        return Change(
+            self.judged | later.judged,
+            self.runs_changed or later.runs_changed,
+            self.store_changed or later.store_changed,
+            later.states,
+        )
+
+
 class Watch:
     """Runs until ``stop``; ``on_change`` is called in the watching thread."""
 

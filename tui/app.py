@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.css.query import NoMatches
+from textual.events import Event, Key
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
@@ -35,6 +35,7 @@ from tui.screens.label import LabelScreen
 from tui.screens.opening import BlockedScreen, OpeningScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.text_dialog import TextDialog
+from tui.widgets.critique_box import PASTE_GUARD_S, CritiqueBox
 
 SCREENS = {"home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "import": "i"}
 
@@ -78,10 +79,14 @@ class EvaldeskApp(App[None]):
         self._is_demo = is_demo
         self._start = start
         self._watch: Watch | None = None
-        self._leaving = False
+        self.is_leaving = False
         self._opened: Store | None = None
         self.failure: BaseException | None = None
         """What ended the app, when it was not a person."""
+        self.key_arrived = 0.0
+        """When the key arrived whose action is being carried out (monotonic clock)."""
+        self._critique_ended = -1.0
+        self._told_of_paste = False
         self._mouse_on = not terminal.is_remote()
         self._last_filters = [terminal.make_control_filter(), *([terminal.make_plain_filter()] if self.no_color else [])]
         self.theme = terminal.default_theme()
@@ -89,6 +94,26 @@ class EvaldeskApp(App[None]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self._last_filters]
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key):
+            self.key_arrived = event.time
+            if not event.is_forwarded and self._runs_over(event):
+                return
+        await super().on_event(event)
+
+    def _runs_over(self, event: Key) -> bool:
+        """Whether a key came in one breath with the Enter that ended a critique: the rest of a paste, for no one."""
+        if event.time - self._critique_ended < PASTE_GUARD_S:
+            self._critique_ended = event.time
+            if not self._told_of_paste:
+                self._told_of_paste = True
+                self.notify("Keys right after a save were dropped: a paste running over?", severity="warning", timeout=8)
+            return True
+        if event.key == "enter" and isinstance(self.focused, CritiqueBox):
+            self._critique_ended = event.time
+            self._told_of_paste = False
+        return False
 
     def _handle_exception(self, error: Exception) -> None:
         # A failed worker wraps what went wrong in it.
@@ -135,7 +160,7 @@ class EvaldeskApp(App[None]):
         self.post_message(self.Changed(change))
 
     async def _shutdown(self) -> None:
-        self._leaving = True
+        self.is_leaving = True
         # Every way out leads through here (keys, signals, a lost line, a crash), while the screens still stand.
         try:
             for screen in self._screen_stack:
@@ -182,16 +207,10 @@ class EvaldeskApp(App[None]):
     def _go_soon(self, name: str) -> None:
         self.run_worker(self.action_go(name))
 
-    async def on_evaldesk_app_changed(self, message: Changed) -> None:
+    def on_evaldesk_app_changed(self, message: Changed) -> None:
         self.desk.states = message.change.states
-        if not isinstance(self.screen, DeskScreen) or self._leaving:
-            return
-        try:
-            await self.screen.on_change(message.change)
-        except NoMatches:
-            # The widgets may go while the store is being asked, but only on the way out.
-            if not self._leaving:
-                raise
+        if isinstance(self.screen, DeskScreen) and not self.is_leaving:
+            self.screen.take_change(message.change)
 
     def action_help(self) -> None:
         self.push_screen(TextDialog("Keys", help_lines(self, self.screen)))

@@ -25,7 +25,13 @@ def count(tx: Transaction, run_id: str) -> tuple[Confusion, int]:
 
 
 def keep(tx: Transaction, run_id: str, confusion: Confusion, pending: int, rows: list[FigureRow]) -> None:
-    """Write the tables of one run anew."""
+    """Write the tables of one run anew, where a count has changed."""
+    counts = (
+        confusion.tp, confusion.fn, confusion.fp, confusion.tn, confusion.no_verdict_fail, confusion.no_verdict_pass, pending,
+    )  # fmt: skip
+    before = tx.row("SELECT tp, fn, fp, tn, no_verdict_fail, no_verdict_pass, pending FROM confusion WHERE run_id = ?", run_id)
+    if before == counts:
+        return
     moment = now()
     tx.execute("DELETE FROM confusion WHERE run_id = ?", run_id)
     tx.execute("DELETE FROM figure WHERE run_id = ?", run_id)

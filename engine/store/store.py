@@ -156,7 +156,7 @@ def _connect(database: Path) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {
-        "threads": 2,  # a model may be working beside us
+        "threads": 1,  # the queries are small, and a model may need the other cores
         "memory_limit": "2GB",
         "storage_compatibility_version": "v1.0.0",  # people open these files with other tools
         "autoinstall_known_extensions": False,

@@ -120,7 +120,7 @@ def test_a_paste_that_runs_over_labels_nothing_more(terminals: Terminals, worksp
     app.settle()
     app.send("pasted from elsewhere" + ENTER + tail)
     app.wait_for(lambda shown: "133/252" in shown or HOME_SHOWN in shown)
-    app.settle(0.6)
+    app.settle(0.3)
     app.send(ESC)
     app.settle()
     app.kill(signal.SIGTERM)
@@ -148,7 +148,8 @@ def test_keys_in_pieces_over_a_slow_line_decide_nothing(terminals: Terminals, wo
         for pause in (0.03, 0.15):
             app.send_slowly(sequence, pause)
             app.settle(0.15)
-            assert "draft" not in app.text
+            assert "PASS draft" not in app.text
+            assert "FAIL draft" not in app.text
         app.send("1")
     app.wait_for("REQUEST")
     app.settle()

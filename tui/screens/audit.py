@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.widgets import Static
 
 from engine.measuring import audit
@@ -88,9 +89,9 @@ class AuditScreen(DeskScreen):
         self.set_head(
             f"{result.run.criterion_id} judge v{result.judge.number} · {self._model_name}", f"sealed pile, round {number} of {len(self._runs)}"
         )
-        self.query_one("#audit-run", Static).update(plain([self._run_line(result)]))
+        self.query_one("#audit-run", Static).update(Content(plain([self._run_line(result)])), layout=False)
         self.query_one("#figures", Reader).show(lambda width: audit_lines(result, width, compact=self.app.size.height < COMPACT_BELOW), keep_place=True)
-        self.query_one("#drawers", Static).update(plain([drawer_counts(result)]))
+        self.query_one("#drawers", Static).update(Content(plain([drawer_counts(result)])), layout=False)
         rows = self.query_one("#disagreements", RowList)
         here = rows.current.trace_id if isinstance(rows.current, Disagreement) else ""
         index = next((i for i, d in enumerate(result.disagreements) if d.trace_id == here), None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
@@ -43,6 +44,34 @@ class DeskScreen(Screen[None]):
     async def on_screen_resume(self) -> None:
         await self.load()
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._next_change: Change | None = None
+        self._changing = False
+
+    def take_change(self, change: Change) -> None:
+        """Show a change as soon as the one before it is shown; of several that wait only their sum counts.
+
+        Not awaited by the app: keys must not wait for the store.
+        """
+        self._next_change = change if self._next_change is None else self._next_change.then(change)
+        if not self._changing:
+            self._changing = True
+            self.run_worker(self._show_changes(), group="change")
+
+    async def _show_changes(self) -> None:
+        try:
+            while (change := self._next_change) is not None:
+                self._next_change = None
+                if self.is_current:
+                    await self.on_change(change)
+        except NoMatches:
+            # The widgets may go while the store is being asked, but only on the way out.
+            if not cast("EvaldeskApp", self.app).is_leaving:
+                raise
+        finally:
+            self._changing = False
+
     async def load(self) -> None:
         """Read what the screen shows and show it; called whenever the screen comes up."""
 
@@ -65,7 +94,7 @@ class DeskScreen(Screen[None]):
         room = width - len(right) - 2
         if len(title) > room:
             title = title[: max(room - 1, 0)] + "…"
-        self.query_one("#head", Static).update(Content(f"{title}{' ' * (width - len(title) - len(right))}{right}"))
+        self.query_one("#head", Static).update(Content(f"{title}{' ' * (width - len(title) - len(right))}{right}"), layout=False)
 
     def say(self, text: str, *, problem: bool = False) -> None:
         """A short notice; problems stay longer."""

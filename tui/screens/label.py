@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from typing import ClassVar
 
@@ -23,12 +24,10 @@ from engine.watch import Change
 from tui.presentation.case_view import case_lines, case_row, case_title, label_line, progress_text
 from tui.presentation.lines import line, plain
 from tui.screens.desk_screen import DeskScreen
-from tui.widgets.critique_box import CritiqueBox
+from tui.widgets.critique_box import PASTE_GUARD_S, CritiqueBox
 from tui.widgets.literal import one_line
 from tui.widgets.painted import Reader, RowList
 
-PASTE_GUARD_S = 0.03
-"""A verdict key this soon after a save is a paste running over, not a decision."""
 _DRAFT_PAUSE_S = 0.4
 
 
@@ -142,6 +141,8 @@ class LabelScreen(DeskScreen):
         await self._save(Mark(mark), "" if text == given else text)
 
     async def action_undo(self) -> None:
+        if self._runs_over():
+            return
         undone = await self.desk.do(labels.undo, self.desk.criterion_id)
         if undone is None:
             self.say("Nothing left to undo.")
@@ -155,7 +156,7 @@ class LabelScreen(DeskScreen):
         self.say(f"Taken back: {taken.trace_id} {taken.mark}" + (f", now {now.mark} again" if now else ""))
 
     async def action_pile(self) -> None:
-        if self._case is None:
+        if self._case is None or self._runs_over():
             return
         following = {piles.NONE: piles.BUILD, piles.BUILD: piles.SEALED, piles.SEALED: piles.NONE}[self._case.pile]
         trace_id = self._case.trace.trace_id
@@ -218,11 +219,12 @@ class LabelScreen(DeskScreen):
             criterion_version=self._criterion_version,
             seconds=round(time.monotonic() - self._opened_at, 1),
         )
-        self._saved_at = time.monotonic()
+        self._saved_at = math.inf
         self._cancel_draft_timer()
         try:
             await self.desk.do(_save_label, label)
         except EvaldeskError as error:
+            self._saved_at = -1.0
             self.say_error(error)
             return
         self._saved_at = time.monotonic()
@@ -313,7 +315,7 @@ class LabelScreen(DeskScreen):
         index = next((i for i, row in enumerate(self._rows.rows) if row.trace_id == trace_id), None)
         if index is not None:
             self._rows.cursor = index
-        self.query_one("#case-title", Static).update(Content(case_title(case.trace, case.pile)))
+        self.query_one("#case-title", Static).update(Content(case_title(case.trace, case.pile)), layout=False)
         self.query_one("#case-text", Reader).show(lambda width: case_lines(case.trace, width))
         self._show_label_line()
         if self.desk.trace_id != trace_id:
@@ -327,7 +329,7 @@ class LabelScreen(DeskScreen):
             text = f"{self._verdict} draft: Enter saves, Esc leaves it"
         else:
             text = plain([label_line(self._case.label)])
-        self.query_one("#label-line", Static).update(Content(one_line(text)))
+        self.query_one("#label-line", Static).update(Content(one_line(text)), layout=False)
         self.query_one("#label-line", Static).set_class(self._verdict == "PASS", "pass")
         self.query_one("#label-line", Static).set_class(self._verdict == "FAIL", "fail")
 
@@ -362,9 +364,11 @@ class LabelScreen(DeskScreen):
 
     def _runs_over(self) -> bool:
         """Whether this key comes too soon after a save to be a decision."""
-        if time.monotonic() - self._saved_at >= PASTE_GUARD_S:
+        # When it arrived counts: a busy app may get to it much later.
+        arrived: float = self.app.key_arrived  # type: ignore[attr-defined]
+        if arrived - self._saved_at >= PASTE_GUARD_S:
             return False
-        self._saved_at = time.monotonic()
+        self._saved_at = max(self._saved_at, arrived)
         self.say("Keys right after a save were dropped: a paste running over?", problem=True)
         return True
 

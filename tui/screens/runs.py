@@ -43,7 +43,7 @@ class RunsScreen(DeskScreen):
         self._final: dict[str, RunState] = {}
 
     def compose_body(self) -> ComposeResult:
-        yield RowList[Run](lambda run, width: run_row(run, self._state(run), width), id="runs")
+        yield RowList[tuple[Run, RunState | None]](lambda row, width: run_row(*row, width), id="runs")
         yield Reader(id="run")
 
     async def load(self) -> None:
@@ -57,9 +57,7 @@ class RunsScreen(DeskScreen):
         self._runs = await self.desk.do(runs.everyone)
         active = sum(run.is_active for run in self._runs)
         self.set_head(f"{len(self._runs)} run{'' if len(self._runs) == 1 else 's'}", f"{active} active")
-        rows = self.query_one("#runs", RowList)
-        rows.set_rows(self._runs)
-        rows.refresh()
+        self.query_one("#runs", RowList).set_rows([(run, self._state(run)) for run in self._runs])
         await self._show()
 
     @on(RowList.Moved, "#runs")
@@ -73,7 +71,7 @@ class RunsScreen(DeskScreen):
     @property
     def _current(self) -> Run | None:
         current = self.query_one("#runs", RowList).current
-        return current if isinstance(current, Run) else None
+        return current[0] if isinstance(current, tuple) else None
 
     def _state(self, run: Run) -> RunState | None:
         return self.desk.states.get(run.run_id) or self._final.get(run.run_id)

@@ -6,12 +6,17 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Size
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import TextArea
 
 from tui.widgets.literal import visible
 
 _HINT = "p or f, then say what decided. Enter saves and goes on, Esc keeps a draft."
+
+PASTE_GUARD_S = 0.03
+"""A key this soon after a save is a paste running over, not a decision."""
 
 
 class CritiqueBox(TextArea):
@@ -35,6 +40,13 @@ class CritiqueBox(TextArea):
         super().__init__("", id=id, soft_wrap=True, show_line_numbers=False, tab_behavior="focus", compact=True, placeholder=_HINT)
         self.cursor_blink = False
         self._shown = ""
+
+    def _refresh_size(self) -> None:
+        # As TextArea does it, without the layout of the whole screen that ``virtual_size`` sets off.
+        size = Size(0, self.wrapped_document.height)
+        if size != self.virtual_size:
+            self.set_reactive(Widget.virtual_size, size)
+            self._scroll_update(size)
 
     def set_text(self, text: str) -> None:
         """Show another text; nothing is posted for it."""

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from tui.presentation.lines import STYLES, Line, fit
 
@@ -26,6 +27,7 @@ class Painted(ScrollView):
     DEFAULT_CSS = """
     Painted {
         overflow-x: hidden;
+        overflow-y: scroll;
         scrollbar-size-vertical: 1;
         & .painted--dim { color: $text-muted; }
         & .painted--strong { text-style: bold; }
@@ -38,6 +40,30 @@ class Painted(ScrollView):
         & .painted--cursor-blurred { text-style: bold; background: $block-hover-background; }
     }
     """
+
+    def _set_length(self, lines: int) -> None:
+        """So many lines can be scrolled through; without the layout of the whole screen that ``virtual_size`` sets off.
+
+        The scrollbar always stands there (overflow-y: scroll), so that no other size depends on it.
+        """
+        size = Size(self.scrollable_content_region.width, lines)
+        if size != self.virtual_size:
+            self.set_reactive(Widget.virtual_size, size)
+            self._scroll_update(size)
+
+    def _refresh_changed(self, before: Sequence[object], after: Sequence[object]) -> None:
+        """Repaint the lines in sight that differ; a terminal at the end of a slow line gets no more than that."""
+        top, first = self.scroll_offset.y, -1
+        for y in range(self.size.height + 1):
+            index = top + y
+            old = before[index] if index < len(before) else None
+            new = after[index] if index < len(after) else None
+            differs = y < self.size.height and old != new
+            if differs and first < 0:
+                first = y
+            elif not differs and first >= 0:
+                self.refresh(Region(0, first, self.size.width, y - first))
+                first = -1
 
     def paint(self, spans: Line, width: int, *, cursor: bool = False) -> Strip:
         """A strip of exactly ``width`` cells."""
@@ -74,8 +100,7 @@ class Reader(Painted, can_focus=True):
         self._lay_out()
         if not keep_place:
             self.scroll_to(0, 0, animate=False)
-        if before != self._lines:
-            self.refresh()
+        self._refresh_changed(before, self._lines)
 
     @property
     def lines(self) -> list[Line]:
@@ -83,13 +108,14 @@ class Reader(Painted, can_focus=True):
 
     def on_resize(self) -> None:
         self._lay_out()
+        self.refresh()
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width
         if width and width != self._laid_out_for:
             self._laid_out_for = width
             self._lines = self._layout(width)
-            self.virtual_size = Size(width, len(self._lines))
+            self._set_length(len(self._lines))
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
@@ -145,13 +171,11 @@ class RowList(Painted, Generic[T], can_focus=True):
         """Show other rows; the cursor stays at its index unless another is given."""
         if self._rows == rows and (cursor is None or cursor == self.cursor):
             return
-        same = self._rows == rows
-        self._rows = rows
-        self.virtual_size = Size(self.scrollable_content_region.width, len(rows))
+        before, self._rows = self._rows, rows
+        self._set_length(len(rows))
         self.cursor = max(0, min(self.cursor if cursor is None else cursor, len(rows) - 1))
         self._follow()
-        if not same:
-            self.refresh()
+        self._refresh_changed(before, rows)
 
     def validate_cursor(self, value: int) -> int:
         return max(0, min(value, len(self._rows) - 1)) if self._rows else 0
@@ -190,7 +214,7 @@ class RowList(Painted, Generic[T], can_focus=True):
             self.action_go(index) if index else self.action_move(-self.cursor)
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.scrollable_content_region.width, len(self._rows))
+        self._set_length(len(self._rows))
         self._follow()
 
     def render_line(self, y: int) -> Strip:
