@@ -38,7 +38,6 @@ class Change:
     store_changed: bool = False
     states: Mapping[str, RunState] = field(default_factory=dict)
 
-
     def then(self, later: Change) -> Change:
         """This change and a later one as one."""
         return Change(

@@ -59,7 +59,14 @@ class EvaldeskApp(App[None]):
         Binding("4", "go('runs')", "Runs", show=False, tooltip="Progress, speed, pause, cancel", id="go.runs"),
         Binding("i", "go('import')", "Import", show=False, tooltip="Bring a file in", id="go.import"),
         Binding("q", "quit", "quit", show=False, tooltip="Leave; runs go on, drafts are kept", id="app.quit"),
-        Binding("f10", "toggle_mouse", "mouse on/off", show=False, tooltip="Off lets the terminal select text", id="app.mouse"),
+        Binding(
+            "f10",
+            "toggle_mouse",
+            "mouse on/off",
+            show=False,
+            tooltip="Off lets the terminal select text",
+            id="app.mouse",
+        ),
     ]
 
     class Changed(Message):
@@ -70,7 +77,9 @@ class EvaldeskApp(App[None]):
             self.change = change
 
         def can_replace(self, message: Message) -> bool:
-            return isinstance(message, EvaldeskApp.Changed) and not (message.change.store_changed or message.change.runs_changed)
+            return isinstance(message, EvaldeskApp.Changed) and not (
+                message.change.store_changed or message.change.runs_changed
+            )
 
     def __init__(self, workspace: Path, *, is_demo: bool = False, start: str = "") -> None:
         super().__init__()
@@ -88,7 +97,10 @@ class EvaldeskApp(App[None]):
         self._critique_ended = -1.0
         self._told_of_paste = False
         self._mouse_on = not terminal.is_remote()
-        self._last_filters = [terminal.make_control_filter(), *([terminal.make_plain_filter()] if self.no_color else [])]
+        self._last_filters = [
+            terminal.make_control_filter(),
+            *([terminal.make_plain_filter()] if self.no_color else []),
+        ]
         self.theme = terminal.default_theme()
         self.animation_level = "none"
 
@@ -108,7 +120,9 @@ class EvaldeskApp(App[None]):
             self._critique_ended = event.time
             if not self._told_of_paste:
                 self._told_of_paste = True
-                self.notify("Keys right after a save were dropped: a paste running over?", severity="warning", timeout=8)
+                self.notify(
+                    "Keys right after a save were dropped: a paste running over?", severity="warning", timeout=8
+                )
             return True
         if event.key == "enter" and isinstance(self.focused, CritiqueBox):
             self._critique_ended = event.time
@@ -125,7 +139,9 @@ class EvaldeskApp(App[None]):
         self._close_messages_no_wait()
 
     def panic(self, *renderables: object) -> None:
-        self.failure = self.failure or EvaldeskError("the terminal cannot be read any more", kept="What was typed is kept as a draft.")
+        self.failure = self.failure or EvaldeskError(
+            "the terminal cannot be read any more", kept="What was typed is kept as a draft."
+        )
         self._close_messages_no_wait()
 
     # -- opening and leaving ----------------------------------------------------------------------
@@ -170,16 +186,9 @@ class EvaldeskApp(App[None]):
             await super()._shutdown()
 
     async def on_unmount(self) -> None:
-        """Keep the place, stop the watch, close the store: in a thread, so that the loop can finish."""
-        watch, store = self._watch, self._opened
-        if store is None:
-            return
-        screen = next((name for name, cls in self.SCREENS.items() if isinstance(self._last_main, cls)), "home")
-        await asyncio.to_thread(_leave, watch, store, screen)
-
-    @property
-    def _last_main(self) -> Screen[object] | None:
-        return self.__dict__.get("_main_screen")
+        """Stop the watch, close the store: in a thread, so that the loop can finish."""
+        if self._opened is not None:
+            await asyncio.to_thread(_leave, self._watch, self._opened)
 
     async def action_ask_snapshot(self) -> None:
         out = self.workspace.path.parent / f"{self.workspace.path.name}-snapshot.duckdb"
@@ -202,7 +211,8 @@ class EvaldeskApp(App[None]):
             if isinstance(self.screen, DeskScreen):
                 await self.screen.put_away()
             await self.switch_screen(name)
-        self.__dict__["_main_screen"] = self.screen
+            # At once, so that a killed app comes back here too.
+            self.desk.store.submit_background(settings.write, "screen", name)
 
     def _go_soon(self, name: str) -> None:
         self.run_worker(self.action_go(name))
@@ -247,10 +257,9 @@ def _remembered(tx: Transaction, store: Store) -> Desk:
     )
 
 
-def _leave(watch: Watch | None, store: Store, screen: str) -> None:
+def _leave(watch: Watch | None, store: Store) -> None:
     if watch is not None:
         watch.stop()
-    store.call(settings.write, "screen", screen)
     store.close()
 
 

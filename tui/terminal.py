@@ -158,7 +158,9 @@ def make_control_filter() -> LineFilter:
         def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
             del background
             return [
-                segment if (clean := strip_dangerous(segment.text)) == segment.text else RichSegment(clean, segment.style, segment.control)
+                segment
+                if (clean := strip_dangerous(segment.text)) == segment.text
+                else RichSegment(clean, segment.style, segment.control)
                 for segment in segments
             ]
 
@@ -173,6 +175,8 @@ def make_plain_filter() -> LineFilter:
     class PlainFilter(LineFilter):
         def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
             del background
-            return [RichSegment(text, style.without_color if style else None, control) for text, style, control in segments]
+            return [
+                RichSegment(text, style.without_color if style else None, control) for text, style, control in segments
+            ]
 
     return PlainFilter()

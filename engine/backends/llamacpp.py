@@ -41,7 +41,16 @@ _NEUTRAL = {"temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_
 _SAMPLING = frozenset(_NEUTRAL) | {"max_tokens", "stop", "presence_penalty", "frequency_penalty"}
 
 # What C++ exceptions of the library become, and replies of an unexpected shape.
-_LIBRARY_ERRORS = (RuntimeError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError, OSError)
+_LIBRARY_ERRORS = (
+    RuntimeError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+    OSError,
+)
 
 
 class LlamaCpp:
@@ -80,7 +89,8 @@ class LlamaCpp:
             from engine.backends.llamacpp_server import SlotServer
         except (ImportError, OSError) as error:
             raise EvaldeskError(
-                f"the backend llamacpp cannot run here: {error}", remedy="Install evaldesk[llamacpp]; see evaldesk doctor."
+                f"the backend llamacpp cannot run here: {error}",
+                remedy="Install evaldesk[llamacpp]; see evaldesk doctor.",
             ) from error
         name = fingerprint(path).short
         self._directory = Path(tempfile.mkdtemp(prefix="evaldesk-slots-"))
@@ -238,7 +248,10 @@ def _siblings(cpu: int) -> str:
 
 def _clean(messages: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     # A lone surrogate has no UTF-8 form; the library's JSON reader refuses the whole request.
-    return [{name: text.encode("utf-8", "replace").decode("utf-8") for name, text in message.items()} for message in messages]
+    return [
+        {name: text.encode("utf-8", "replace").decode("utf-8") for name, text in message.items()}
+        for message in messages
+    ]
 
 
 def _body(request: Request) -> dict[str, Any]:

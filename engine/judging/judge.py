@@ -84,7 +84,8 @@ def output_text(*, quote_required: bool) -> str:
 def prompt_parts(judge: Judge) -> list[tuple[str, str]]:
     """(name, text) of the four parts, in their fixed order."""
     examples = "\n\n".join(
-        f"Example {number}\n{example.case}\n\nANSWER\n{_answer(example)}" for number, example in enumerate(judge.examples, 1)
+        f"Example {number}\n{example.case}\n\nANSWER\n{_answer(example)}"
+        for number, example in enumerate(judge.examples, 1)
     )
     return [("task", judge.task), ("criterion", judge.criterion_text), ("examples", examples), ("output", judge.output)]
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-
 MIN_REASON_CHARS = 20
 """A reason is at least a few words; a small model left free writes the verdict there instead."""
 
@@ -68,7 +67,9 @@ def failed(error: str) -> Reply:
 
 def reply_schema(*, quote_required: bool, reason_chars: int) -> dict[str, Any]:
     """The JSON schema that constrains a reply: reason before verdict, always."""
-    properties: dict[str, Any] = {"reason": {"type": "string", "minLength": MIN_REASON_CHARS, "maxLength": reason_chars}}
+    properties: dict[str, Any] = {
+        "reason": {"type": "string", "minLength": MIN_REASON_CHARS, "maxLength": reason_chars}
+    }
     if quote_required:
         properties["quote"] = {"type": "string", "minLength": 1, "maxLength": 200}
     properties["verdict"] = {"enum": ["PASS", "FAIL"]}

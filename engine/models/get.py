@@ -69,7 +69,9 @@ def _install_command(target: Path) -> list[str]:
 
 
 def _install(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False
+    )
     if done.returncode == 0:
         return
     said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]

@@ -100,7 +100,9 @@ class _Reader:
 
     def value(self, kind: int, depth: int) -> str | int | float | bool:
         if kind in _SCALARS:
-            scalar: int | float | bool = struct.unpack("<" + _SCALARS[kind], self.take(struct.calcsize(_SCALARS[kind])))[0]
+            scalar: int | float | bool = struct.unpack(
+                "<" + _SCALARS[kind], self.take(struct.calcsize(_SCALARS[kind]))
+            )[0]
             return scalar
         if kind == _STRING:
             return self.string()

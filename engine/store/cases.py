@@ -78,9 +78,11 @@ def get(tx: Transaction, trace_id: str, criterion_id: str) -> Case | None:
     if trace is None:
         return None
     draft = tx.row(
-        "SELECT trace_id, criterion_id, verdict, critique FROM draft WHERE trace_id = ? AND criterion_id = ?", trace_id, criterion_id
+        "SELECT trace_id, criterion_id, verdict, critique FROM draft WHERE trace_id = ? AND criterion_id = ?",
+        trace_id,
+        criterion_id,
     )
-    pile = piles.of_criterion(tx, criterion_id).get(trace_id, piles.NONE)
+    pile = piles.of_case(tx, criterion_id, trace_id)
     return Case(trace, labels.current(tx, trace_id, criterion_id), Draft(*draft) if draft else None, pile)
 
 

@@ -29,7 +29,9 @@ def keep(tx: Transaction, run_id: str, confusion: Confusion, pending: int, rows:
     counts = (
         confusion.tp, confusion.fn, confusion.fp, confusion.tn, confusion.no_verdict_fail, confusion.no_verdict_pass, pending,
     )  # fmt: skip
-    before = tx.row("SELECT tp, fn, fp, tn, no_verdict_fail, no_verdict_pass, pending FROM confusion WHERE run_id = ?", run_id)
+    before = tx.row(
+        "SELECT tp, fn, fp, tn, no_verdict_fail, no_verdict_pass, pending FROM confusion WHERE run_id = ?", run_id
+    )
     if before == counts:
         return
     moment = now()

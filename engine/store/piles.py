@@ -85,6 +85,16 @@ def of_criterion(tx: Transaction, criterion_id: str) -> dict[str, str]:
     )
 
 
+def of_case(tx: Transaction, criterion_id: str, trace_id: str) -> str:
+    """The pile of one case."""
+    row = tx.row(
+        "SELECT pile FROM pile WHERE trace_id = ? AND criterion_id = ? ORDER BY seq DESC LIMIT 1",
+        trace_id,
+        criterion_id,
+    )
+    return str(row[0]) if row else NONE
+
+
 def counts(tx: Transaction, criterion_id: str) -> dict[str, PileCounts]:
     """PileCounts of the build and the sealed pile."""
     rows = tx.rows(

@@ -36,13 +36,22 @@ class Terminals:
         if not TmuxApp.is_available():
             pytest.skip("there is no tmux here")
         whole = [*EVALDESK, *(str(argument) for argument in arguments)]
-        return self._stack.enter_context(TmuxApp(whole, self.environment(**more), self.home, columns=columns, rows=rows))
+        return self._stack.enter_context(
+            TmuxApp(whole, self.environment(**more), self.home, columns=columns, rows=rows)
+        )
 
     def run(self, *arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
         """The command without a terminal."""
         whole = [*EVALDESK, *(str(argument) for argument in arguments)]
         return subprocess.run(
-            whole, env=self.environment(**more), cwd=self.home, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False
+            whole,
+            env=self.environment(**more),
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+            check=False,
         )
 
 
@@ -51,7 +60,11 @@ def demo_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo workspace as the command makes it; tests work on copies."""
     home = tmp_path_factory.mktemp("demo-home")
     subprocess.run(
-        [*EVALDESK, "demo", "--no-open", "--workspace", str(home / "ws")], env=isolated_environment(home), cwd=home, check=True, capture_output=True
+        [*EVALDESK, "demo", "--no-open", "--workspace", str(home / "ws")],
+        env=isolated_environment(home),
+        cwd=home,
+        check=True,
+        capture_output=True,
     )
     return home / "ws"
 

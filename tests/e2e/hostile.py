@@ -28,7 +28,7 @@ SEQUENCES = {
     "osc0": "\x1b]0;TAKEN-OVER\x07",
     "osc8": "\x1b]8;;http://evil.example\x1b\\click\x1b]8;;\x1b\\",
     "osc52": "\x1b]52;c;RVZJTA==\x07",
-    "dcs": "\x1bP$q\"p\x1b\\\x1b_x\x1b\\\x1b^x\x1b\\\x1bc\x1b7\x1b8",
+    "dcs": '\x1bP$q"p\x1b\\\x1b_x\x1b\\\x1b^x\x1b\\\x1bc\x1b7\x1b8',
     "c1": "\x9b31m\x9b2J\x9d0;TAKEN-OVER\x9c\x90x\x9c\x85",
     "nul": "a\x00b\x7fc\x08\x08\x08d\x0be\x0cf",
     "cr": "safe\rOVERWRITTEN",
@@ -55,7 +55,12 @@ def trace(name: str, text: str) -> dict[str, Any]:
         "id": f"{name}{text[:60]}",
         "request": f"begin {text} end" if text else "",
         "context": [
-            {"kind": "tool", "name": text[:200], "arguments": {text[:80]: text, "n": 1}, "result": {"r": [text, {text[:40]: None}]}},
+            {
+                "kind": "tool",
+                "name": text[:200],
+                "arguments": {text[:80]: text, "n": 1},
+                "result": {"r": [text, {text[:40]: None}]},
+            },
             {"kind": "passage", "id": text[:20], "title": text[:200], "text": text},
             {"kind": "message", "role": text[:50], "content": text},
             {"kind": text[:10], text[:10]: text},
@@ -102,7 +107,12 @@ def fill_workspace(path: Path, scratch: Path) -> None:
 
 def _fill(tx: Transaction, traces_file: Path) -> None:
     text = EVERYTHING
-    criteria.add(tx, Criterion(CRITERION, text, text, text, text, (text,), help_critiques=(HelpCritique("FAIL", text),), author=text))
+    criteria.add(
+        tx,
+        Criterion(
+            CRITERION, text, text, text, text, (text,), help_critiques=(HelpCritique("FAIL", text),), author=text
+        ),
+    )
     rows = [json.loads(row) for row in traces_file.read_text("ascii").splitlines()]
     records = [r for r in read_records(traces_file, guess_mapping(rows), "traces") if isinstance(r, TraceRecord)]
     traces.add(tx, "s", records)

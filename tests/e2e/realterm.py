@@ -103,7 +103,9 @@ class PtyApp:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     # -- doing ------------------------------------------------------------------------------------
@@ -276,7 +278,7 @@ class TmuxApp:
         self._tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), "cat")
         self._tmux("set-option", "-g", "remain-on-exit", "on")
         self._tmux("set-option", "-g", "status", "off")
-        self._tmux("respawn-pane", "-k", "-c", str(cwd), "exec \"$@\"".replace('"$@"', _shell_words(command)))
+        self._tmux("respawn-pane", "-k", "-c", str(cwd), 'exec "$@"'.replace('"$@"', _shell_words(command)))
 
     @staticmethod
     def is_available() -> bool:
@@ -286,7 +288,9 @@ class TmuxApp:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def send(self, *keys: str) -> None:
@@ -328,7 +332,9 @@ class TmuxApp:
         """Wait until the command has ended; returns its exit code (128 + number after a signal)."""
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
-            dead, status, number = self._tmux("display-message", "-p", "#{pane_dead} #{pane_dead_status}. #{pane_dead_signal}.").split(" ")
+            dead, status, number = self._tmux(
+                "display-message", "-p", "#{pane_dead} #{pane_dead_status}. #{pane_dead_signal}."
+            ).split(" ")
             if dead == "1":
                 return int(status[:-1]) if status != "." else 128 + int(number.strip()[:-1] or 0)
             time.sleep(0.05)
@@ -367,7 +373,9 @@ _MODE = re.compile(rb"\x1b\[\?([0-9]+)([hl])")
 def modes_left_behind(output: bytes) -> set[str]:
     """Private modes that do not stand at the end as a shell expects them, such as ``?1049h`` or ``?25l``."""
     last = dict(_MODE.findall(output))
-    left = {f"?{number.decode()}{now.decode()}" for number, now in last.items() if _SHELL_MODES.get(number, b"l") != now}
+    left = {
+        f"?{number.decode()}{now.decode()}" for number, now in last.items() if _SHELL_MODES.get(number, b"l") != now
+    }
     keyboard = re.findall(rb"\x1b\[([<>])[0-9]*u", output)
     if keyboard.count(b">") > keyboard.count(b"<"):
         left.add(">u")

@@ -94,7 +94,9 @@ def test_a_draft_survives_esc_and_kill_9(terminals: Terminals, workspace: Path) 
     time.sleep(1.0)  # the promise is: within a second
     app.kill(signal.SIGKILL)
     assert app.wait_exit() == -signal.SIGKILL
-    assert rows(workspace, "SELECT trace_id, verdict, critique FROM draft") == [(FIRST_OPEN, "FAIL", "kept on Esc" + "".join(words))]
+    assert rows(workspace, "SELECT trace_id, verdict, critique FROM draft") == [
+        (FIRST_OPEN, "FAIL", "kept on Esc" + "".join(words))
+    ]
     assert rows(workspace, GIVEN_HERE) == []
     again = terminals.pty(workspace)
     again.wait_for(words[-1])
@@ -159,7 +161,9 @@ def test_keys_in_pieces_over_a_slow_line_decide_nothing(terminals: Terminals, wo
     assert rows(workspace, "SELECT * FROM draft") == []
 
 
-def test_a_second_app_names_the_holder_and_gets_a_snapshot(terminals: Terminals, workspace: Path, tmp_path: Path) -> None:
+def test_a_second_app_names_the_holder_and_gets_a_snapshot(
+    terminals: Terminals, workspace: Path, tmp_path: Path
+) -> None:
     owner = open_label(terminals, workspace)
     owner.send("d")
     owner.wait_for(f"{NEXT_OPEN} ·")
@@ -170,11 +174,13 @@ def test_a_second_app_names_the_holder_and_gets_a_snapshot(terminals: Terminals,
     assert int(holder.group(1)) == owner.process.pid
     second.send("s")
     second.wait_for("Written")
-    copies = [path for path in tmp_path.rglob("*snapshot*.duckdb")]
+    copies = list(tmp_path.rglob("*snapshot*.duckdb"))
     assert len(copies) == 1
     copy = Path(shutil.move(copies[0], tmp_path / "copy.duckdb"))
     connection = duckdb.connect(str(copy), read_only=True)
-    assert connection.execute("SELECT trace_id, mark FROM label WHERE source_id = ''").fetchall() == [(FIRST_OPEN, "DEFERRED")]
+    assert connection.execute("SELECT trace_id, mark FROM label WHERE source_id = ''").fetchall() == [
+        (FIRST_OPEN, "DEFERRED")
+    ]
     connection.close()
     owner.send("q")
     assert owner.wait_exit() == 0

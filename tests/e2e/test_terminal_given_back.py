@@ -42,7 +42,9 @@ def test_q_leaves_with_code_0(terminals: Terminals, workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_ends_it_in_order_with_its_own_code(terminals: Terminals, workspace: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_it_in_order_with_its_own_code(
+    terminals: Terminals, workspace: Path, number: signal.Signals
+) -> None:
     app = open_label(terminals, workspace)
     app.send("f")
     app.wait_for("FAIL draft")

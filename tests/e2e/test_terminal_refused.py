@@ -61,6 +61,8 @@ def test_a_screen_of_few_columns_and_rows_does_not_end_it(terminals: Terminals, 
 
 
 def test_help_and_commands_need_no_terminal(terminals: Terminals) -> None:
-    done = subprocess.run([*EVALDESK, "--help"], env=terminals.environment(TERM="dumb"), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*EVALDESK, "--help"], env=terminals.environment(TERM="dumb"), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0
     assert "import" in done.stdout

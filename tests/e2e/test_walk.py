@@ -82,7 +82,10 @@ def no_process_left(tmp_path: Path) -> Iterator[None]:
 
 def own_file(folder: Path) -> Path:
     path = folder / "my traces.csv"
-    path.write_text("id;question;answer;channel\nA-1;Where is it?;On its way.;mail\nA-2;And now?;Still on its way.;chat\nA-3;;\n", "utf-8")
+    path.write_text(
+        "id;question;answer;channel\nA-1;Where is it?;On its way.;mail\nA-2;And now?;Still on its way.;chat\nA-3;;\n",
+        "utf-8",
+    )
     return path
 
 
@@ -131,20 +134,34 @@ def walk(app: TmuxApp, folder: Path, workspace: Path, sealed: int) -> None:
     app.send("q")
     assert app.wait_exit() == 0
 
-    [(tp, fn, fp, tn, no_fail, no_pass, pending)] = query(workspace, "SELECT tp, fn, fp, tn, no_verdict_fail, no_verdict_pass, pending FROM confusion")
+    [(tp, fn, fp, tn, no_fail, no_pass, pending)] = query(
+        workspace, "SELECT tp, fn, fp, tn, no_verdict_fail, no_verdict_pass, pending FROM confusion"
+    )
     assert pending == 0
     assert tp + fn + fp + tn + no_fail + no_pass == sealed
-    table = [re.findall(r"\d+", text.split("expert")[1]) for text in shown.splitlines() if re.match(r"\s*expert (FAIL|PASS) +\d", text)]
-    assert table == [[str(n) for n in (tp, fn, no_fail, tp + fn + no_fail)], [str(n) for n in (fp, tn, no_pass, fp + tn + no_pass)]]
+    table = [
+        re.findall(r"\d+", text.split("expert")[1])
+        for text in shown.splitlines()
+        if re.match(r"\s*expert (FAIL|PASS) +\d", text)
+    ]
+    assert table == [
+        [str(n) for n in (tp, fn, no_fail, tp + fn + no_fail)],
+        [str(n) for n in (fp, tn, no_pass, fp + tn + no_pass)],
+    ]
     for name, shown_name in (("tpr", "TPR"), ("tnr", "TNR")):
-        [(k, n, value, low, high)] = query(workspace, f"SELECT k, n, value, low, high FROM figure WHERE name = '{name}'")
+        [(k, n, value, low, high)] = query(
+            workspace, f"SELECT k, n, value, low, high FROM figure WHERE name = '{name}'"
+        )
         row = next(text for text in shown.splitlines() if text.strip().startswith(f"{shown_name} "))
         assert f"{k} of {n}" in row
         if n:
             assert f"{100 * value:.0f} %" in row
             assert f"[{100 * low:.0f}, {100 * high:.0f}]" in row
     given = query(workspace, "SELECT trace_id, mark, critique FROM label WHERE source_id = '' ORDER BY seq")
-    assert given == [(first, "PASS", "Says what is known and what comes next"), (second, "FAIL", "Promises a date that stands nowhere")]
+    assert given == [
+        (first, "PASS", "Says what is known and what comes next"),
+        (second, "FAIL", "Promises a date that stands nowhere"),
+    ]
     assert query(workspace, "SELECT trace_id, response FROM trace WHERE starts_with(trace_id, 'A-') ORDER BY 1") == [
         ("A-1", "On its way."), ("A-2", "Still on its way."),
     ]  # fmt: skip
@@ -180,7 +197,9 @@ def start_measuring(app: TmuxApp) -> None:
 
 
 @pytest.mark.slow
-def test_the_app_and_the_worker_are_killed_and_the_round_ends_complete(terminals: Terminals, small_workspace: Path) -> None:
+def test_the_app_and_the_worker_are_killed_and_the_round_ends_complete(
+    terminals: Terminals, small_workspace: Path
+) -> None:
     app = terminals.tmux(small_workspace, columns=100, rows=34)
     start_measuring(app)
     [run_path] = wait_until(lambda: list((small_workspace / "runs").iterdir()))
@@ -197,8 +216,12 @@ def test_the_app_and_the_worker_are_killed_and_the_round_ends_complete(terminals
     again.wait_for(f"done  {FEW_SEALED}/{FEW_SEALED}")
     again.send("q")
     again.wait_exit()
-    assert query(small_workspace, "SELECT count(*), count(DISTINCT trace_id) FROM judgement") == [(FEW_SEALED, FEW_SEALED)]
-    assert query(small_workspace, "SELECT count(*), count(DISTINCT request_key) FROM completion") == [(FEW_SEALED, FEW_SEALED)]
+    assert query(small_workspace, "SELECT count(*), count(DISTINCT trace_id) FROM judgement") == [
+        (FEW_SEALED, FEW_SEALED)
+    ]
+    assert query(small_workspace, "SELECT count(*), count(DISTINCT request_key) FROM completion") == [
+        (FEW_SEALED, FEW_SEALED)
+    ]
 
 
 @pytest.mark.slow
@@ -216,7 +239,9 @@ def test_a_headless_judge_while_the_app_is_open_and_the_reverse(terminals: Termi
     app.send("q")
     app.wait_exit()
     # And the reverse: a round starts without the app, which is opened in the middle of it.
-    started = terminals.run("judge", "--workspace", small_workspace, "--new", "--criterion", "resolved", "--no-follow", "--json")
+    started = terminals.run(
+        "judge", "--workspace", small_workspace, "--new", "--criterion", "resolved", "--no-follow", "--json"
+    )
     assert started.returncode == 0
     again = terminals.tmux(small_workspace, columns=100, rows=34)
     again.wait_for("evaldesk")

@@ -58,7 +58,16 @@ class Desk:
         await self.settle()
 
     async def type(self, text: str) -> None:
-        names = {" ": "space", ".": "full_stop", ",": "comma", "/": "slash", "-": "minus", "_": "underscore", "'": "apostrophe", ":": "colon"}
+        names = {
+            " ": "space",
+            ".": "full_stop",
+            ",": "comma",
+            "/": "slash",
+            "-": "minus",
+            "_": "underscore",
+            "'": "apostrophe",
+            ":": "colon",
+        }
         await self.press(*[names.get(character, character) for character in text])
 
     async def settle(self) -> None:

@@ -33,7 +33,9 @@ async def test_a_file_is_looked_at_mapped_and_taken_in(demo_workspace: Path, tra
         assert "row 6" in desk.text
         await desk.press("enter")
         await desk.wait_for("5 traces added")
-        stored = desk.rows("SELECT trace_id, request, response, metadata FROM trace WHERE starts_with(trace_id, 'M-') ORDER BY position")
+        stored = desk.rows(
+            "SELECT trace_id, request, response, metadata FROM trace WHERE starts_with(trace_id, 'M-') ORDER BY position"
+        )
         assert [row[:3] for row in stored] == [(f"M-{n}", f"frage {n}", f"antwort {n}") for n in range(5)]
         assert json.loads(stored[0][3]) == {"kanal": "mail"}
         await desk.press("1")
@@ -67,7 +69,9 @@ async def test_home_draws_the_sealed_pile_first_for_a_criterion_without_one(demo
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)])
-async def test_every_screen_opens_by_its_key_and_help_lists_its_keys(demo_workspace: Path, size: tuple[int, int]) -> None:
+async def test_every_screen_opens_by_its_key_and_help_lists_its_keys(
+    demo_workspace: Path, size: tuple[int, int]
+) -> None:
     async with open_desk(demo_workspace, "home", size) as desk:
         for key, name in (("1", "Label"), ("2", "Judge"), ("3", "Audit"), ("4", "Runs"), ("0", "Home")):
             await desk.press(key)
@@ -89,7 +93,9 @@ async def test_the_command_palette_finds_a_screen_by_name(demo_workspace: Path) 
         await desk.wait_for("evaldesk  Runs")
 
 
-async def test_a_workspace_from_nothing_criterion_traces_seal_by_keys(tmp_path: Path, traces_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_workspace_from_nothing_criterion_traces_seal_by_keys(
+    tmp_path: Path, traces_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EVALDESK_STATE_DIR", str(tmp_path / "state"))
     async with open_desk(tmp_path / "new", "home", (100, 40)) as desk:
         await desk.wait_for("Nothing here yet")
@@ -101,7 +107,9 @@ async def test_a_workspace_from_nothing_criterion_traces_seal_by_keys(tmp_path: 
             await desk.press("enter")
         await desk.press("tab", "enter")
         await desk.wait_for("Import traces")
-        assert desk.rows("SELECT criterion_id, question, pass_when, fail_when FROM criterion") == [("so", "Is it so", "it is so", "it is not so")]
+        assert desk.rows("SELECT criterion_id, question, pass_when, fail_when FROM criterion") == [
+            ("so", "Is it so", "it is so", "it is not so")
+        ]
         await desk.press("v")
         await desk.wait_for("a new version")
         await desk.press("x", "tab", "tab", "tab", "tab", "tab", "tab", "enter")

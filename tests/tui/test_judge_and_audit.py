@@ -38,7 +38,9 @@ async def start_measuring(desk: Desk) -> None:
     await desk.wait_for("evaldesk  Audit")
 
 
-async def test_a_version_has_four_parts_and_its_rendered_prompt_can_be_read(demo_workspace: Path, scripted_model: Path) -> None:
+async def test_a_version_has_four_parts_and_its_rendered_prompt_can_be_read(
+    demo_workspace: Path, scripted_model: Path
+) -> None:
     async with open_desk(demo_workspace, "judge", (100, 40)) as desk:
         assert "No judge yet" in desk.text
         await build_a_version(desk)
@@ -48,14 +50,18 @@ async def test_a_version_has_four_parts_and_its_rendered_prompt_can_be_read(demo
         assert stored[0][:2] == (1, "first version")
         examples = json.loads(stored[0][2])
         assert {example["verdict"] for example in examples} == {"PASS", "FAIL"}
-        critiques = {row[0] for row in desk.rows("SELECT critique FROM label JOIN pile USING (trace_id) WHERE pile = 'build'")}
+        critiques = {
+            row[0] for row in desk.rows("SELECT critique FROM label JOIN pile USING (trace_id) WHERE pile = 'build'")
+        }
         assert {example["critique"] for example in examples} <= critiques
         await desk.press("r")
         await desk.wait_for("RENDERED for")
         assert "system" in desk.text
 
 
-async def test_the_picker_offers_the_build_pile_only_and_insists_on_both_verdicts(demo_workspace: Path, scripted_model: Path) -> None:
+async def test_the_picker_offers_the_build_pile_only_and_insists_on_both_verdicts(
+    demo_workspace: Path, scripted_model: Path
+) -> None:
     async with open_desk(demo_workspace, "judge", (100, 40)) as desk:
         await desk.press("v")
         await desk.wait_for("New version")
@@ -68,7 +74,9 @@ async def test_the_picker_offers_the_build_pile_only_and_insists_on_both_verdict
         assert desk.rows("SELECT count(*) FROM judge") == [(0,)]
 
 
-async def test_the_table_fills_while_the_run_goes_and_equals_the_database(demo_workspace: Path, scripted_model: Path) -> None:
+async def test_the_table_fills_while_the_run_goes_and_equals_the_database(
+    demo_workspace: Path, scripted_model: Path
+) -> None:
     async with open_desk(demo_workspace, "judge", (100, 40)) as desk:
         await build_a_version(desk)
         await start_measuring(desk)

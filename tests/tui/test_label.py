@@ -20,9 +20,9 @@ async def test_a_label_with_its_critique_is_saved_and_the_next_open_case_comes_u
         await desk.type("48 hours stands nowhere.")
         await desk.press("enter")
         await desk.wait_for(f"{NEXT_OPEN} ·")
-        assert desk.rows("SELECT trace_id, mark, critique, how_drawn, judge_visible FROM label WHERE source_id = ''") == [
-            (FIRST_OPEN, "FAIL", "48 hours stands nowhere.", "hand", False)
-        ]
+        assert desk.rows(
+            "SELECT trace_id, mark, critique, how_drawn, judge_visible FROM label WHERE source_id = ''"
+        ) == [(FIRST_OPEN, "FAIL", "48 hours stands nowhere.", "hand", False)]
         assert "133/252" in desk.text
 
 
@@ -109,7 +109,9 @@ async def test_search_shows_the_cases_with_these_words_and_esc_ends_it(demo_work
         await desk.press("enter")
         await desk.wait_for(lambda: len(desk.app.screen.query_one("#cases").rows) < 60)
         found = {row.trace_id for row in desk.app.screen.query_one("#cases").rows}
-        expected = desk.rows("SELECT trace_id FROM trace WHERE lower(request || response || context || trace_id) LIKE '%kettle%'")
+        expected = desk.rows(
+            "SELECT trace_id FROM trace WHERE lower(request || response || context || trace_id) LIKE '%kettle%'"
+        )
         assert found == {row[0] for row in expected}
         await desk.press("escape")
         assert len(desk.app.screen.query_one("#cases").rows) == 252
@@ -121,7 +123,10 @@ async def test_the_pile_key_goes_round_and_the_seal_is_explained(demo_workspace:
         await desk.wait_for("build pile")
         await desk.press("x")
         await desk.wait_for("sealed")
-        assert desk.rows("SELECT pile FROM pile WHERE trace_id = ? ORDER BY seq", FIRST_OPEN) == [("build",), ("sealed",)]
+        assert desk.rows("SELECT pile FROM pile WHERE trace_id = ? ORDER BY seq", FIRST_OPEN) == [
+            ("build",),
+            ("sealed",),
+        ]
 
 
 async def test_relabelling_starts_from_the_old_critique(demo_workspace: Path) -> None:

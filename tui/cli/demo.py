@@ -11,7 +11,13 @@ DEMO_DIRECTORY = "evaldesk-demo.d"
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser("demo", help="make a sample workspace and open it", description=__doc__)
-    parser.add_argument("--workspace", type=Path, default=Path(DEMO_DIRECTORY), metavar="DIR", help=f"where to make it (./{DEMO_DIRECTORY})")
+    parser.add_argument(
+        "--workspace",
+        type=Path,
+        default=Path(DEMO_DIRECTORY),
+        metavar="DIR",
+        help=f"where to make it (./{DEMO_DIRECTORY})",
+    )
     parser.add_argument("--no-open", action="store_true", help="make the workspace without opening the app")
     parser.set_defaults(run=run)
 

@@ -31,7 +31,10 @@ def _print(found: dict[str, Any]) -> None:
     print_line(f"evaldesk {found['evaldesk']}, Python {found['python']['version']}, {libraries}")
     print_line("backends")
     for name, state in found["backends"].items():
-        print_line(f"  {'yes' if state['can_run'] else 'no ':3} {name} {state['version'] or ''}".rstrip() + f": {state['reason']}")
+        print_line(
+            f"  {'yes' if state['can_run'] else 'no ':3} {name} {state['version'] or ''}".rstrip()
+            + f": {state['reason']}"
+        )
     print_line("models")
     for model in found["models"]["found"]:
         print_line(f"  {model['name']} ({model['size'] / 2**20:.0f} MB): {model['problem'] or model['path']}")

@@ -22,9 +22,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     parser = subparsers.add_parser("import", help="bring traces and labels in from a file", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    parser.add_argument("--as", dest="kind", choices=("traces", "labels"), help="what the file holds (found out by default)")
     parser.add_argument(
-        "--map", action="append", default=[], metavar="FIELD=PATH", help="where a field stands: a column, a dotted path or a JSON Pointer; may be repeated"
+        "--as", dest="kind", choices=("traces", "labels"), help="what the file holds (found out by default)"
+    )
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="FIELD=PATH",
+        help="where a field stands: a column, a dotted path or a JSON Pointer; may be repeated",
     )
     parser.add_argument("--values", metavar="V=PASS,W=FAIL", help="how the label's values are to be read")
     parser.add_argument("--criterion", default="", help="which criterion the labels answer")
@@ -63,14 +69,20 @@ def _take_in(args: argparse.Namespace, path: Path) -> dict[str, Any]:
 def _print(path: Path, result: dict[str, Any], dry_run: bool) -> None:
     refused = result["refused"]
     if dry_run:
-        print_line(f"{path}: {result['format']}, {result['encoding']}: {result['accepted']:,} {result['kind']} would come in, {len(refused):,} rows refused")
+        print_line(
+            f"{path}: {result['format']}, {result['encoding']}: {result['accepted']:,} {result['kind']} would come in, {len(refused):,} rows refused"
+        )
         for case in result["sample"][:1]:
             for name in ("request", "response", "label", "critique"):
                 if case.get(name):
                     print_line(f"  {name}: {' '.join(str(case[name]).split())[:200]}")
     else:
         labels = f", {result['labels_added']:,} labels" if result["labels_added"] else ""
-        same = f", {result['same'] + result['labels_same']:,} were here already" if result["same"] + result["labels_same"] else ""
+        same = (
+            f", {result['same'] + result['labels_same']:,} were here already"
+            if result["same"] + result["labels_same"]
+            else ""
+        )
         print_line(f"{path}: {result['added']:,} traces added{labels}{same}, {len(refused):,} rows refused")
     for refusal in refused[:_SHOWN_REFUSALS]:
         print_line(f"  row {refusal['row']}, {refusal['field']}: {refusal['reason']}")

@@ -19,8 +19,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     parser = subparsers.add_parser("judge", help="measure a judge on the sealed pile", description=__doc__)
     parser.add_argument("--criterion", default="", help="which criterion (not needed where only one has labels)")
-    parser.add_argument("--version", type=int, metavar="N", help="judge version (the newest by default; a first one is built where there is none)")
-    parser.add_argument("--new", action="store_true", help="build a new version from the criterion and two critiques of the build pile")
+    parser.add_argument(
+        "--version",
+        type=int,
+        metavar="N",
+        help="judge version (the newest by default; a first one is built where there is none)",
+    )
+    parser.add_argument(
+        "--new", action="store_true", help="build a new version from the criterion and two critiques of the build pile"
+    )
     parser.add_argument("--model", default="", help="local model by name (the embedded one by default)")
     parser.add_argument("--dry-run", action="store_true", help="say what would be generated, start nothing")
     parser.add_argument("--no-follow", action="store_true", help="start the run and leave it to the background")
@@ -39,7 +46,9 @@ def run(args: argparse.Namespace) -> int:
     planned = requests.ask(workspace, body)
     if not args.json:
         awaited = f", {planned['awaited']} pending in another run" if planned["awaited"] else ""
-        print_line(f"judge v{planned['judge']} for {planned['criterion']}: {planned['needed']} needed, {planned['cached']} cached{awaited}, {planned['to_run']} to run")
+        print_line(
+            f"judge v{planned['judge']} for {planned['criterion']}: {planned['needed']} needed, {planned['cached']} cached{awaited}, {planned['to_run']} to run"
+        )
     if args.dry_run or args.no_follow:
         if args.json:
             print_json(planned)
@@ -94,12 +103,18 @@ def _print(result: dict[str, Any]) -> None:
     if result["pending"]:
         print_line(f"run {result['run']} is {result['status']}, {result['pending']} cases are pending")
     table = result["confusion"]
-    print_line(f"  expert FAIL: judge FAIL {table['tp']}, judge PASS {table['fn']}, no verdict {table['no_verdict_fail']}")
-    print_line(f"  expert PASS: judge FAIL {table['fp']}, judge PASS {table['tn']}, no verdict {table['no_verdict_pass']}")
+    print_line(
+        f"  expert FAIL: judge FAIL {table['tp']}, judge PASS {table['fn']}, no verdict {table['no_verdict_fail']}"
+    )
+    print_line(
+        f"  expert PASS: judge FAIL {table['fp']}, judge PASS {table['tn']}, no verdict {table['no_verdict_pass']}"
+    )
     for name in ("tpr", "tnr"):
         rate = result[name]
         if rate["n"]:
-            print_line(f"  {name.upper()} {rate['k']} of {rate['n']}  {100 * rate['value']:.0f} %  [{100 * rate['low']:.0f}, {100 * rate['high']:.0f}]")
+            print_line(
+                f"  {name.upper()} {rate['k']} of {rate['n']}  {100 * rate['value']:.0f} %  [{100 * rate['low']:.0f}, {100 * rate['high']:.0f}]"
+            )
     print_line(f"  positive = {result['positive']}")
     if result["disagreements"]:
         print_line(f"  {len(result['disagreements'])} disagreements: open the Audit screen (evaldesk, then 3)")

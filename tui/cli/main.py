@@ -48,7 +48,10 @@ def run(arguments: list[str]) -> int:
         if debug:
             raise
         logging.getLogger("evaldesk").exception("unexpected")
-        print(f"evaldesk: unexpected {type(error).__name__}: {visible(str(error))}\nRun it again with --debug to see where.", file=sys.stderr)
+        print(
+            f"evaldesk: unexpected {type(error).__name__}: {visible(str(error))}\nRun it again with --debug to see where.",
+            file=sys.stderr,
+        )
         return 2
 
 
@@ -73,7 +76,9 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _open(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="evaldesk", description="Open the app on a workspace.")
-    parser.add_argument("directory", nargs="?", type=Path, metavar="DIR", help=f"workspace, ./{DEFAULT_DIRECTORY} by default")
+    parser.add_argument(
+        "directory", nargs="?", type=Path, metavar="DIR", help=f"workspace, ./{DEFAULT_DIRECTORY} by default"
+    )
     add_workspace_option(parser)
     parsed = parser.parse_args(arguments)
     return open_app(parsed.directory or parsed.workspace)
@@ -93,5 +98,9 @@ def open_app(workspace: Path, *, is_demo: bool = False, start: str = "") -> int:
 def add_workspace_option(parser: argparse.ArgumentParser) -> None:
     """--workspace DIR, the same for every command that works on one."""
     parser.add_argument(
-        "--workspace", type=Path, default=Path(DEFAULT_DIRECTORY), metavar="DIR", help=f"workspace directory (./{DEFAULT_DIRECTORY})"
+        "--workspace",
+        type=Path,
+        default=Path(DEFAULT_DIRECTORY),
+        metavar="DIR",
+        help=f"workspace directory (./{DEFAULT_DIRECTORY})",
     )

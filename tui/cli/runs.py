@@ -21,7 +21,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     parser = subparsers.add_parser("runs", help="list runs; pause, resume, cancel or follow one", description=__doc__)
     parser.add_argument("action", nargs="?", choices=("pause", "resume", "cancel", "follow"))
-    parser.add_argument("run_id", nargs="?", metavar="ID", help="run id, or the beginning of it that no other run shares")
+    parser.add_argument(
+        "run_id", nargs="?", metavar="ID", help="run id, or the beginning of it that no other run shares"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     add_workspace_option(parser)
     parser.set_defaults(run=run)
@@ -37,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
     run_dir = _find(workspace, args.run_id)
     if args.action == "follow":
         for state in follow(run_dir, 0.5):
-            print_line(f"{state.status} {state.done + state.failed}/{state.planned}  {state.tokens_per_s:.0f} tok/s  {state.message}")
+            print_line(
+                f"{state.status} {state.done + state.failed}/{state.planned}  {state.tokens_per_s:.0f} tok/s  {state.message}"
+            )
         return 0 if observed_state(run_dir).status == "done" else 1
     {"pause": control.pause, "resume": control.resume, "cancel": control.cancel}[args.action](run_dir)
     print_line(f"{run_dir.run_id}: {args.action} is asked for")
@@ -49,7 +53,9 @@ def _find(workspace: Workspace, beginning: str) -> RunDir:
     exact = [run_dir for run_dir in found if run_dir.run_id == beginning]
     if len(exact or found) != 1:
         raise EvaldeskError(
-            f"{'several runs begin' if found else 'no run begins'} with {beginning!r}", where=str(workspace.runs), remedy="evaldesk runs lists them."
+            f"{'several runs begin' if found else 'no run begins'} with {beginning!r}",
+            where=str(workspace.runs),
+            remedy="evaldesk runs lists them.",
         )
     return (exact or found)[0]
 
@@ -64,7 +70,14 @@ def _list(workspace: Workspace, *, as_json: bool) -> int:
     rows: list[dict[str, Any]] = []
     for run_dir in _all(workspace):
         state = observed_state(run_dir)
-        rows.append({"run": run_dir.run_id, "title": read_description(run_dir).title, **asdict(state), "status": str(state.status)})
+        rows.append(
+            {
+                "run": run_dir.run_id,
+                "title": read_description(run_dir).title,
+                **asdict(state),
+                "status": str(state.status),
+            }
+        )
     if as_json:
         print_json({"runs": rows})
         return 0
@@ -72,5 +85,7 @@ def _list(workspace: Workspace, *, as_json: bool) -> int:
         print_line(f"no runs in {workspace.path}")
     for row in rows:
         eta = f"  {row['eta_s']:.0f} s left" if row["eta_s"] is not None and row["status"] == "running" else ""
-        print_line(f"{row['run']}  {row['status']:<11} {row['done'] + row['failed']:>5}/{row['planned']:<5}{eta}  {row['title']}  {row['message']}".rstrip())
+        print_line(
+            f"{row['run']}  {row['status']:<11} {row['done'] + row['failed']:>5}/{row['planned']:<5}{eta}  {row['title']}  {row['message']}".rstrip()
+        )
     return 0

@@ -31,15 +31,36 @@ def interval_plot(low: float | None, value: float | None, high: float | None, wi
 
 def confusion_lines(confusion: Confusion) -> list[Line]:
     """The confusion table with its margins. Positive = the judge reports a failure."""
-    fail, passed = confusion.tp + confusion.fn + confusion.no_verdict_fail, confusion.fp + confusion.tn + confusion.no_verdict_pass
+    fail, passed = (
+        confusion.tp + confusion.fn + confusion.no_verdict_fail,
+        confusion.fp + confusion.tn + confusion.no_verdict_pass,
+    )
 
     def row(name: str, *counts: int, styles: tuple[str, ...]) -> Line:
-        return columns([(Span(name), 14), *[(Span(f"{count:,}", style), -12) for count, style in zip(counts, styles, strict=True)]])
+        return columns(
+            [(Span(name), 14), *[(Span(f"{count:,}", style), -12) for count, style in zip(counts, styles, strict=True)]]
+        )
 
     return [
-        columns([(Span(""), 14), *[(Span(head, "dim"), -12) for head in ("judge FAIL", "judge PASS", "no verdict", "all")]]),
-        row("expert FAIL", confusion.tp, confusion.fn, confusion.no_verdict_fail, fail, styles=("strong", "fail", "warn", "dim")),
-        row("expert PASS", confusion.fp, confusion.tn, confusion.no_verdict_pass, passed, styles=("warn", "strong", "warn", "dim")),
+        columns(
+            [(Span(""), 14), *[(Span(head, "dim"), -12) for head in ("judge FAIL", "judge PASS", "no verdict", "all")]]
+        ),
+        row(
+            "expert FAIL",
+            confusion.tp,
+            confusion.fn,
+            confusion.no_verdict_fail,
+            fail,
+            styles=("strong", "fail", "warn", "dim"),
+        ),
+        row(
+            "expert PASS",
+            confusion.fp,
+            confusion.tn,
+            confusion.no_verdict_pass,
+            passed,
+            styles=("warn", "strong", "warn", "dim"),
+        ),
     ]
 
 
@@ -47,11 +68,19 @@ def rate_line(name: str, rate: Proportion, width: int) -> Line:
     """``TPR  17 of 22   77 %  ├──●──┤  [57, 90]``."""
     counts = f"{rate.k:,} of {rate.n:,}"
     if rate.value is None or rate.low is None or rate.high is None:
-        return columns([(Span(name, "strong"), 10), (Span(counts), -12), (Span("  not to be had: no such cases yet", "dim"), 40)])
+        return columns(
+            [(Span(name, "strong"), 10), (Span(counts), -12), (Span("  not to be had: no such cases yet", "dim"), 40)]
+        )
     bounds = f"[{100 * rate.low:.0f}, {100 * rate.high:.0f}]"
     plot = interval_plot(rate.low, rate.value, rate.high) if width >= 74 else ""
     return columns(
-        [(Span(name, "strong"), 10), (Span(counts), -12), (Span(percent(rate.value), "strong"), -8), (Span(f"  {bounds}"), 14), (Span(plot, "dim"), len(plot) or 1)]
+        [
+            (Span(name, "strong"), 10),
+            (Span(counts), -12),
+            (Span(percent(rate.value), "strong"), -8),
+            (Span(f"  {bounds}"), 14),
+            (Span(plot, "dim"), len(plot) or 1),
+        ]
     )
 
 
@@ -60,7 +89,9 @@ def audit_lines(audit: Audit, width: int, *, compact: bool = False) -> list[Line
     gap: list[Line] = [] if compact else [BLANK]
     lines: list[Line] = []
     sentence = audit.sentence if audit.confusion.judged or not audit.pending else "No verdict has come in yet."
-    so_far = f"So far, {audit.pending} of {audit.total} cases pending: " if audit.pending and audit.confusion.judged else ""
+    so_far = (
+        f"So far, {audit.pending} of {audit.total} cases pending: " if audit.pending and audit.confusion.judged else ""
+    )
     lines += [line((text, "strong")) for text in _wrap(so_far + sentence, width)]
     if audit.stale:
         lines += wrapped(f"STALE: {audit.stale}. Measure again.", width, "warn")
@@ -74,7 +105,14 @@ def audit_lines(audit: Audit, width: int, *, compact: bool = False) -> list[Line
             (f"a judge that always says PASS would agree {percent(rates.baseline_agreement.value)}", "dim"),
         )
     )  # fmt: skip
-    lines += [*gap, line(("gate ", "strong"), f"TPR ≥ {percent(audit.gate.target)} on ≥ {audit.gate.needed} failures: ", (gate_sentence(audit.gate), _gate_style(audit)))]
+    lines += [
+        *gap,
+        line(
+            ("gate ", "strong"),
+            f"TPR ≥ {percent(audit.gate.target)} on ≥ {audit.gate.needed} failures: ",
+            (gate_sentence(audit.gate), _gate_style(audit)),
+        ),
+    ]
     constant = is_constant(audit.confusion)
     if constant and audit.confusion.judged > 1:
         lines += wrapped(f"CONSTANT JUDGE: it has said {constant} every time.", width, "warn")
@@ -86,7 +124,11 @@ def audit_lines(audit: Audit, width: int, *, compact: bool = False) -> list[Line
             width, "warn",
         )  # fmt: skip
     lines.append(line(("Positive = the judge reports a failure. Intervals: 95 % Wilson.", "dim")))
-    lines += wrapped(f"{audit.rounds_on_pile} round{'s' if audit.rounds_on_pile != 1 else ''} measured on this sealed pile so far; each spends some of its secrecy.", width, "dim")
+    lines += wrapped(
+        f"{audit.rounds_on_pile} round{'s' if audit.rounds_on_pile != 1 else ''} measured on this sealed pile so far; each spends some of its secrecy.",
+        width,
+        "dim",
+    )
     return lines
 
 
@@ -105,8 +147,14 @@ def disagreement_lines(item: Disagreement, width: int) -> list[Line]:
     """The expert's critique above the judge's reason."""
     judge = "no verdict" if item.judge == "NO_VERDICT" else item.judge
     critique = visible(item.critique) or "(no critique: an imported label)"
-    lines = [line(("expert ", "dim"), (item.expert, "fail" if item.expert == "FAIL" else "pass")), *wrapped(critique, width, indent="  ")]
-    lines += [line(("judge  ", "dim"), (judge, "warn")), *wrapped(visible(item.reason) or "(no reason)", width, indent="  ")]
+    lines = [
+        line(("expert ", "dim"), (item.expert, "fail" if item.expert == "FAIL" else "pass")),
+        *wrapped(critique, width, indent="  "),
+    ]
+    lines += [
+        line(("judge  ", "dim"), (judge, "warn")),
+        *wrapped(visible(item.reason) or "(no reason)", width, indent="  "),
+    ]
     if item.problem:
         lines += wrapped(visible(item.problem), width, "warn", "  ")
     return lines

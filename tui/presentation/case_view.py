@@ -31,7 +31,9 @@ def case_lines(trace: Trace, width: int) -> list[Line]:
     if trace.context:
         calls = sum(1 for item in trace.context if item.get("kind") == "tool")
         passages = sum(1 for item in trace.context if item.get("kind") == "passage")
-        counts = [f"{n} {word}{'s' if n != 1 else ''}" for n, word in ((calls, "tool call"), (passages, "passage")) if n]
+        counts = [
+            f"{n} {word}{'s' if n != 1 else ''}" for n, word in ((calls, "tool call"), (passages, "passage")) if n
+        ]
         lines.append(line(("CONTEXT", "key"), ("  " + ", ".join(counts), "dim")))
         for item in trace.context:
             lines += context_lines(item, width)
@@ -53,7 +55,9 @@ def context_lines(item: Mapping[str, Any], width: int) -> list[Line]:
         head = wrapped(visible(f"{item.get('name', 'tool')}({given})"), width, "strong", "  ", "▾ ")
         return [*head, *wrapped(visible("→ " + _value(item.get("result"))), width, "plain", "  ")]
     if kind == "passage":
-        head = wrapped(visible(f"[{item.get('id', '?')}] {item.get('title', '')}".rstrip()), width, "strong", "  ", "▾ ")
+        head = wrapped(
+            visible(f"[{item.get('id', '?')}] {item.get('title', '')}".rstrip()), width, "strong", "  ", "▾ "
+        )
         return [*head, *wrapped(visible(_value(item.get("text"))), width, "plain", "  ")]
     if kind == "message":
         head = wrapped(visible(str(item.get("role", "message"))), width, "strong", "  ", "▾ ")
@@ -63,7 +67,9 @@ def context_lines(item: Mapping[str, Any], width: int) -> list[Line]:
 
 def case_title(trace: Trace, pile: str) -> str:
     """Id, dimensions and pile for the frame around a case."""
-    scalars = [one_line(str(v)) for v in trace.metadata.values() if isinstance(v, str | int | float) and len(str(v)) < 24]
+    scalars = [
+        one_line(str(v)) for v in trace.metadata.values() if isinstance(v, str | int | float) and len(str(v)) < 24
+    ]
     pile_name = {"build": "build pile", "sealed": "sealed"}.get(pile, "")
     return " · ".join([one_line(trace.trace_id), *scalars[:5], *([pile_name] if pile_name else [])])
 
@@ -73,7 +79,14 @@ def case_row(row: CaseRow, width: int) -> Line:
     glyph = Span("✎", "warn") if row.draft else GLYPHS.get(row.mark, Span("·", "dim"))
     trace_id = one_line(row.trace_id)
     rest = width - 5 - min(len(trace_id), 12)
-    return line(glyph, PILES.get(row.pile, Span(" ")), " ", (pad(trace_id, min(len(trace_id), 12)), "strong"), " ", pad(one_line(row.request), max(rest, 0)))
+    return line(
+        glyph,
+        PILES.get(row.pile, Span(" ")),
+        " ",
+        (pad(trace_id, min(len(trace_id), 12)), "strong"),
+        " ",
+        pad(one_line(row.request), max(rest, 0)),
+    )
 
 
 def label_line(label: Label | None) -> Line:
@@ -84,7 +97,9 @@ def label_line(label: Label | None) -> Line:
     name = NAMES.get(str(label.mark), str(label.mark))
     who = f"  by {one_line(label.expert)}" if label.expert else ""
     bare = "  without a critique" if label.mark.is_verdict and not label.critique else ""
-    return line(glyph, (f" {name}", glyph.style), (who, "dim"), ("  imported" if label.source_id else "", "dim"), (bare, "dim"))
+    return line(
+        glyph, (f" {name}", glyph.style), (who, "dim"), ("  imported" if label.source_id else "", "dim"), (bare, "dim")
+    )
 
 
 def progress_text(progress: Progress) -> str:

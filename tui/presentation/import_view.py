@@ -26,7 +26,12 @@ def preview_lines(preview: Preview, width: int) -> list[Line]:
     for problem in preview.problems:
         lines += wrapped(visible(problem), width, "warn")
     if preview.values:
-        lines.append(line(("values   ", "dim"), one_line(", ".join(f"{value} = {verdict}" for value, verdict in preview.values.items()))))
+        lines.append(
+            line(
+                ("values   ", "dim"),
+                one_line(", ".join(f"{value} = {verdict}" for value, verdict in preview.values.items())),
+            )
+        )
     lines += refusal_lines(preview.refused, width)
     for case in preview.sample[:1]:
         lines += [BLANK, line(("A SAMPLE CASE", "key")), *sample_lines(case, width)]

@@ -31,7 +31,13 @@ def parts_lines(judge: Judge, parent: Judge | None, model_name: str, width: int)
     ]
     if parent is not None:
         changed = changed_parts(judge, parent)
-        lines.append(line(("against  ", "dim"), f"v{parent.number}: ", (", ".join(changed) or "nothing", "warn" if len(changed) > 1 else "plain")))
+        lines.append(
+            line(
+                ("against  ", "dim"),
+                f"v{parent.number}: ",
+                (", ".join(changed) or "nothing", "warn" if len(changed) > 1 else "plain"),
+            )
+        )
         if len(changed) > 1:
             lines += wrapped("More than one part changed: the round will not say which of them helped.", width, "warn")
     for number, (name, text) in enumerate(prompt_parts(judge), 1):

@@ -70,7 +70,10 @@ def wrap(text: str, width: int) -> list[str]:
 def wrapped(text: str, width: int, style: str = "plain", indent: str = "", first: str | None = None) -> list[Line]:
     """The same as styled lines, each behind ``indent``; the first one behind ``first`` (of equal width) where it is given."""
     pieces = wrap(text, width - cell_len(indent))
-    return [line(first if first is not None and not number else indent, (piece, style)) for number, piece in enumerate(pieces)]
+    return [
+        line(first if first is not None and not number else indent, (piece, style))
+        for number, piece in enumerate(pieces)
+    ]
 
 
 def columns(cells: Iterable[tuple[Span, int]]) -> Line:

@@ -66,7 +66,12 @@ def run_lines(run: Run, state: RunState | None, log_tail: list[str], width: int)
     status = status_of(run, state)
     lines = [
         line((one_line(run.title), "strong")),
-        line(("status   ", "dim"), (status, STATUS_STYLES.get(status, "plain")), f"   {done} of {total} requests   ", bar(done, total, 20)),
+        line(
+            ("status   ", "dim"),
+            (status, STATUS_STYLES.get(status, "plain")),
+            f"   {done} of {total} requests   ",
+            bar(done, total, 20),
+        ),
         line(("plan     ", "dim"), plan_text(run.needed, run.cached, run.awaited)),
         line(("run      ", "dim"), run.run_id, f"   device {one_line(run.device)}   model {run.model_id}"),
     ]

@@ -32,12 +32,24 @@ class AuditScreen(DeskScreen):
     NAME = "Audit"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("w", "drawer('label')", "wrong label", tooltip="The label was wrong: relabel", id="audit.label"),
-        Binding("p", "drawer('prompt')", "prompt", tooltip="Criterion or examples are unclear: change the prompt", id="audit.prompt"),
+        Binding(
+            "p",
+            "drawer('prompt')",
+            "prompt",
+            tooltip="Criterion or examples are unclear: change the prompt",
+            id="audit.prompt",
+        ),
         Binding("m", "drawer('model')", "model", tooltip="The model cannot do it", id="audit.model"),
         Binding("l", "relabel", "relabel", tooltip="Open the case to give it another label", id="audit.relabel"),
         Binding("left", "older", "older run", show=False, tooltip="An earlier run of this criterion", id="audit.older"),
         Binding("right", "newer", "newer run", show=False, tooltip="A later run of this criterion", id="audit.newer"),
-        Binding("t", "toggle_size", "figures/list", tooltip="More room for the figures or for the disagreements", id="audit.size"),
+        Binding(
+            "t",
+            "toggle_size",
+            "figures/list",
+            tooltip="More room for the figures or for the disagreements",
+            id="audit.size",
+        ),
     ]
 
     def __init__(self) -> None:
@@ -70,7 +82,11 @@ class AuditScreen(DeskScreen):
         if not self._runs:
             self._audit = None
             self.set_head("nothing measured yet")
-            self.query_one("#figures", Reader).show(lambda _: [line("Nothing is measured yet. Go to ", ("2 Judge", "key"), " and press ", ("m", "key"), ".")])
+            self.query_one("#figures", Reader).show(
+                lambda _: [
+                    line("Nothing is measured yet. Go to ", ("2 Judge", "key"), " and press ", ("m", "key"), ".")
+                ]
+            )
             for name in ("#audit-run", "#drawers"):
                 self.query_one(name, Static).update("")
             return
@@ -87,10 +103,13 @@ class AuditScreen(DeskScreen):
         place = next((i for i, run in enumerate(self._runs) if run.run_id == result.run.run_id), 0)
         number = len(self._runs) - place
         self.set_head(
-            f"{result.run.criterion_id} judge v{result.judge.number} · {self._model_name}", f"sealed pile, round {number} of {len(self._runs)}"
+            f"{result.run.criterion_id} judge v{result.judge.number} · {self._model_name}",
+            f"sealed pile, round {number} of {len(self._runs)}",
         )
         self.query_one("#audit-run", Static).update(Content(plain([self._run_line(result)])), layout=False)
-        self.query_one("#figures", Reader).show(lambda width: audit_lines(result, width, compact=self.app.size.height < COMPACT_BELOW), keep_place=True)
+        self.query_one("#figures", Reader).show(
+            lambda width: audit_lines(result, width, compact=self.app.size.height < COMPACT_BELOW), keep_place=True
+        )
         self.query_one("#drawers", Static).update(Content(plain([drawer_counts(result)])), layout=False)
         rows = self.query_one("#disagreements", RowList)
         here = rows.current.trace_id if isinstance(rows.current, Disagreement) else ""
@@ -121,7 +140,9 @@ class AuditScreen(DeskScreen):
         item = self._current
         reader = self.query_one("#reasons", Reader)
         if item is None:
-            reader.show(lambda _: [line(("No disagreements.", "dim"))] if self._audit and not self._audit.pending else [])
+            reader.show(
+                lambda _: [line(("No disagreements.", "dim"))] if self._audit and not self._audit.pending else []
+            )
         else:
             reader.show(lambda width: disagreement_lines(item, width))
 
@@ -134,7 +155,9 @@ class AuditScreen(DeskScreen):
         item = self._current
         if item is None or self._audit is None:
             return
-        await self.desk.do(triage.sort_into, self._audit.run.run_id, item.trace_id, "none" if item.drawer == drawer else drawer)
+        await self.desk.do(
+            triage.sort_into, self._audit.run.run_id, item.trace_id, "none" if item.drawer == drawer else drawer
+        )
         await self._measure()
         self.query_one("#disagreements", RowList).action_move(1)
 

@@ -19,7 +19,11 @@ _FIELDS = (
     ("question", "Question: one, fixed, about the response", "Is every number supported?"),
     ("pass_when", "PASS when", "each number in the answer stands in the context"),
     ("fail_when", "FAIL when", "a number in the answer stands nowhere in the context"),
-    ("edge_cases", "Edge cases with their why, separated by |", "A rounded number: PASS, because nobody acts on the difference."),
+    (
+        "edge_cases",
+        "Edge cases with their why, separated by |",
+        "A rounded number: PASS, because nobody acts on the difference.",
+    ),
     ("criterion_id", "Short name", "numbers"),
     ("author", "Expert: the one person who decides", ""),
 )
@@ -42,13 +46,29 @@ class CriterionForm(ModalScreen[Criterion | None]):
             "edge_cases": " | ".join(old.edge_cases), "criterion_id": old.criterion_id, "author": old.author,
         } if old else {"author": self._expert}  # fmt: skip
         with VerticalScroll(classes="dialog wide form"):
-            yield Static(Content("Edit the criterion: a new version" if old else "A new criterion"), classes="dialog-title")
+            yield Static(
+                Content("Edit the criterion: a new version" if old else "A new criterion"), classes="dialog-title"
+            )
             for name, title, example in _FIELDS:
                 yield Static(Content(title), classes="field-name")
-                yield Input(values.get(name, ""), placeholder=example, id=name, compact=True, classes="field", disabled=bool(old) and name == "criterion_id")
-            yield Checkbox("the judge has to quote a passage of the context", value=bool(old and old.quote_required), id="quote", compact=True)
+                yield Input(
+                    values.get(name, ""),
+                    placeholder=example,
+                    id=name,
+                    compact=True,
+                    classes="field",
+                    disabled=bool(old) and name == "criterion_id",
+                )
+            yield Checkbox(
+                "the judge has to quote a passage of the context",
+                value=bool(old and old.quote_required),
+                id="quote",
+                compact=True,
+            )
             yield Button("Save", id="save", variant="primary", compact=True)
-            yield Static(Content("Tab or Enter next field    Enter on Save keeps it    Esc cancels"), classes="dialog-hint")
+            yield Static(
+                Content("Tab or Enter next field    Enter on Save keeps it    Esc cancels"), classes="dialog-hint"
+            )
 
     def on_mount(self) -> None:
         for box in self.query(Input):
@@ -73,7 +93,9 @@ class CriterionForm(ModalScreen[Criterion | None]):
             Criterion(
                 criterion_id=old.criterion_id if old else name,
                 question=value["question"],
-                task=old.task if old and old.question == value["question"] else f"You check one thing about a response: {value['question']}",
+                task=old.task
+                if old and old.question == value["question"]
+                else f"You check one thing about a response: {value['question']}",
                 pass_when=value["pass_when"],
                 fail_when=value["fail_when"],
                 edge_cases=tuple(case.strip() for case in value["edge_cases"].split("|") if case.strip()),

@@ -94,11 +94,15 @@ class DeskScreen(Screen[None]):
         room = width - len(right) - 2
         if len(title) > room:
             title = title[: max(room - 1, 0)] + "…"
-        self.query_one("#head", Static).update(Content(f"{title}{' ' * (width - len(title) - len(right))}{right}"), layout=False)
+        self.query_one("#head", Static).update(
+            Content(f"{title}{' ' * (width - len(title) - len(right))}{right}"), layout=False
+        )
 
     def say(self, text: str, *, problem: bool = False) -> None:
         """A short notice; problems stay longer."""
-        self.notify(one_line(text), severity="warning" if problem else "information", timeout=8 if problem else 3, markup=False)
+        self.notify(
+            one_line(text), severity="warning" if problem else "information", timeout=8 if problem else 3, markup=False
+        )
 
     def say_error(self, error: EvaldeskError) -> None:
         self.say(str(error), problem=True)

@@ -49,11 +49,19 @@ class ExamplePicker(ModalScreen[NewVersion | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog wide"):
-            yield Static(Content("New version: task, examples from the build pile, and the one change"), classes="dialog-title")
+            yield Static(
+                Content("New version: task, examples from the build pile, and the one change"), classes="dialog-title"
+            )
             yield Input(self._task_sentence, id="task")
-            yield RowList[LabelledCase](lambda case, _: example_row(case, case.trace.trace_id in self._chosen), id="examples")
+            yield RowList[LabelledCase](
+                lambda case, _: example_row(case, case.trace.trace_id in self._chosen), id="examples"
+            )
             yield Reader(id="example-case")
-            yield Input("first version" if self._first else "", placeholder="the one thing that you change, and why", id="change")
+            yield Input(
+                "first version" if self._first else "",
+                placeholder="the one thing that you change, and why",
+                id="change",
+            )
             yield Static(id="picked", classes="dialog-hint")
 
     def on_mount(self) -> None:
@@ -86,14 +94,20 @@ class ExamplePicker(ModalScreen[NewVersion | None]):
         elif len(self._chosen) < MAX_EXAMPLES:
             self._chosen.append(trace_id)
         else:
-            self.notify(f"At most {MAX_EXAMPLES} examples: space on a chosen one takes it out.", severity="warning", markup=False)
+            self.notify(
+                f"At most {MAX_EXAMPLES} examples: space on a chosen one takes it out.",
+                severity="warning",
+                markup=False,
+            )
         self.query_one("#examples", RowList).refresh()
         self._show()
 
     def action_build(self) -> None:
         verdicts = {str(c.label.mark) for c in self._cases if c.trace.trace_id in self._chosen}
         if len(self._chosen) < 2 or verdicts != {"PASS", "FAIL"}:
-            self.notify("Choose two or three examples, at least one PASS and one FAIL.", severity="warning", markup=False)
+            self.notify(
+                "Choose two or three examples, at least one PASS and one FAIL.", severity="warning", markup=False
+            )
             return
         task, change = self.query_one("#task", Input).value.strip(), self.query_one("#change", Input).value.strip()
         if not change:
@@ -115,4 +129,6 @@ class ExamplePicker(ModalScreen[NewVersion | None]):
 
             self.query_one("#example-case", Reader).show(layout)
         chosen = ", ".join(self._chosen) or "none"
-        self.query_one("#picked", Static).update(Content(visible(f"chosen: {chosen}    space chooses   Tab next field   Enter builds   Esc cancels")))
+        self.query_one("#picked", Static).update(
+            Content(visible(f"chosen: {chosen}    space chooses   Tab next field   Enter builds   Esc cancels"))
+        )

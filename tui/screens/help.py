@@ -12,7 +12,20 @@ if TYPE_CHECKING:
     from textual.binding import Binding
     from textual.screen import Screen
 
-NAMES = {"question_mark": "?", "slash": "/", "left": "←", "right": "→", "up": "↑", "down": "↓", "escape": "Esc", "enter": "Enter", "tab": "Tab", "equals_sign": "=", "pagedown": "PgDn", "pageup": "PgUp"}
+NAMES = {
+    "question_mark": "?",
+    "slash": "/",
+    "left": "←",
+    "right": "→",
+    "up": "↑",
+    "down": "↓",
+    "escape": "Esc",
+    "enter": "Enter",
+    "tab": "Tab",
+    "equals_sign": "=",
+    "pagedown": "PgDn",
+    "pageup": "PgUp",
+}
 
 
 def help_lines(app: App[None], screen: Screen[object]) -> list[Line]:
@@ -34,5 +47,7 @@ def _sheet(bindings: Sequence[object]) -> list[Line]:
             continue
         found: Binding = binding  # type: ignore[assignment]
         keys = " ".join(NAMES.get(key, key) for key in found.key.split(","))
-        sheet.append(line("  ", (pad(found.key_display or keys, 12), "strong"), " ", found.tooltip or found.description))
+        sheet.append(
+            line("  ", (pad(found.key_display or keys, 12), "strong"), " ", found.tooltip or found.description)
+        )
     return sheet

@@ -31,10 +31,31 @@ class HomeScreen(DeskScreen):
 
     NAME = "Home"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "next_thing", "do the next thing", tooltip="Go to where the next step is done", id="home.next"),
-        Binding("s", "seal", "draw sealed", tooltip="Draw sealed cases at random, before anything is labelled", id="home.seal"),
-        Binding("r", "restore", "restore labels", show=False, tooltip="Take labels of labels.jsonl back that the database lacks", id="home.restore"),
-        Binding("c", "new_criterion", "new criterion", tooltip="Write a criterion: one question with its PASS and FAIL", id="home.criterion"),
+        Binding(
+            "enter", "next_thing", "do the next thing", tooltip="Go to where the next step is done", id="home.next"
+        ),
+        Binding(
+            "s",
+            "seal",
+            "draw sealed",
+            tooltip="Draw sealed cases at random, before anything is labelled",
+            id="home.seal",
+        ),
+        Binding(
+            "r",
+            "restore",
+            "restore labels",
+            show=False,
+            tooltip="Take labels of labels.jsonl back that the database lacks",
+            id="home.restore",
+        ),
+        Binding(
+            "c",
+            "new_criterion",
+            "new criterion",
+            tooltip="Write a criterion: one question with its PASS and FAIL",
+            id="home.criterion",
+        ),
         Binding("v", "edit_criterion", "edit", tooltip="A new version of this criterion", id="home.edit"),
         Binding("e", "expert", "expert's name", tooltip="Who gives the labels", id="home.expert"),
     ]
@@ -50,7 +71,9 @@ class HomeScreen(DeskScreen):
 
     async def load(self) -> None:
         self._standings = await self.desk.do(standings)
-        index = next((i for i, s in enumerate(self._standings) if s.criterion.criterion_id == self.desk.criterion_id), 0)
+        index = next(
+            (i for i, s in enumerate(self._standings) if s.criterion.criterion_id == self.desk.criterion_id), 0
+        )
         criteria_list = self.query_one("#criteria", RowList)
         criteria_list.set_rows(self._standings, index)
         criteria_list.styles.height = max(len(self._standings), 1)
@@ -91,7 +114,11 @@ class HomeScreen(DeskScreen):
         def layout(width: int) -> list[Line]:
             if standing is None:
                 return [
-                    line("Nothing here yet. Press ", ("c", "key"), " to write a criterion: one question about a response."),
+                    line(
+                        "Nothing here yet. Press ",
+                        ("c", "key"),
+                        " to write a criterion: one question about a response.",
+                    ),
                     line("Then ", ("i", "key"), " imports traces."),
                 ]
             lines = [line((one_line(standing.criterion.question), "strong")), BLANK, *standing_lines(standing, width)]
@@ -125,7 +152,9 @@ class HomeScreen(DeskScreen):
         free = self._current.progress.total - sum(
             c.passes + c.failures + c.unlabelled for c in (self._current.build, self._current.sealed)
         )
-        answer = await self.app.push_screen_wait(AskDialog("Draw sealed cases", text, str(min(DEFAULT_DRAW, max(free * 2 // 3, 1)))))
+        answer = await self.app.push_screen_wait(
+            AskDialog("Draw sealed cases", text, str(min(DEFAULT_DRAW, max(free * 2 // 3, 1))))
+        )
         if not answer:
             return
         if not answer.isdigit() or not int(answer):
@@ -164,7 +193,9 @@ class HomeScreen(DeskScreen):
         self.run_worker(self._expert(), exclusive=True)
 
     async def _expert(self) -> None:
-        answer = await self.app.push_screen_wait(AskDialog("Who gives the labels?", "One person decides; each label carries this name.", self.desk.expert))
+        answer = await self.app.push_screen_wait(
+            AskDialog("Who gives the labels?", "One person decides; each label carries this name.", self.desk.expert)
+        )
         if answer:
             self.desk.expert = answer
             await self.desk.do(settings.write, "expert", answer)
@@ -186,4 +217,3 @@ def _criterion_row(standing: Standing, width: int) -> Line:
         f"{progress.labelled:>4} labelled   {standing.judge_versions} judge version{'' if standing.judge_versions == 1 else 's'}   ",
         (standing.next_thing, "accent"),
     )
-

@@ -32,7 +32,13 @@ class ImportScreen(DeskScreen):
 
     NAME = "Import"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave the field", tooltip="Leave the field, so that single keys work again", id="import.leave"),
+        Binding(
+            "escape",
+            "leave",
+            "leave the field",
+            tooltip="Leave the field, so that single keys work again",
+            id="import.leave",
+        ),
         Binding("enter", "take_in", "import", tooltip="Take the file in as shown", id="import.take_in"),
         Binding("e", "edit", "edit fields", tooltip="Go to the field mapping", id="import.edit"),
         Binding("o", "other", "other file", tooltip="Go to the path", id="import.other"),
@@ -55,7 +61,9 @@ class ImportScreen(DeskScreen):
                 yield Static(Content("labels: who gave them"), classes="field-name")
                 yield Input(id="expert", compact=True, classes="field")
                 yield Static(Content("labels: how drawn"), classes="field-name")
-                yield Input(id="drawn", compact=True, classes="field", placeholder="random by_cell by_judge by_verdict hand")
+                yield Input(
+                    id="drawn", compact=True, classes="field", placeholder="random by_cell by_judge by_verdict hand"
+                )
                 yield Button("Look again", id="again", compact=True)
                 yield Button("Import", id="take-in", compact=True, variant="primary")
             yield Reader(id="found")
@@ -112,7 +120,13 @@ class ImportScreen(DeskScreen):
             self._show_problem(error)
             return
         self._preview = None
-        self.query_one("#found", Reader).show(lambda width: [*report_lines(report, width), BLANK, line(("1", "key"), " goes to Label, ", ("o", "key"), " to another file.")])
+        self.query_one("#found", Reader).show(
+            lambda width: [
+                *report_lines(report, width),
+                BLANK,
+                line(("1", "key"), " goes to Label, ", ("o", "key"), " to another file."),
+            ]
+        )
         self.query_one("#found", Reader).focus()
         self.say(report_sentence(report), problem=bool(report.refused))
 
@@ -128,7 +142,13 @@ class ImportScreen(DeskScreen):
         for name in FIELDS:
             value = shown.get(name)
             self.query_one(f"#field-{name}", Input).value = ",".join(value) if isinstance(value, list) else value or ""
-        self.query_one("#found", Reader).show(lambda width: [*preview_lines(found, width), BLANK, line(("Enter", "key"), " imports it as shown, ", ("e", "key"), " edits the fields.")])
+        self.query_one("#found", Reader).show(
+            lambda width: [
+                *preview_lines(found, width),
+                BLANK,
+                line(("Enter", "key"), " imports it as shown, ", ("e", "key"), " edits the fields."),
+            ]
+        )
         self.query_one("#found", Reader).focus()
 
     @property
@@ -136,7 +156,9 @@ class ImportScreen(DeskScreen):
         return Path(self._path).expanduser()
 
     def _mapping(self) -> Mapping:
-        options = [f"{name}={value}" for name in FIELDS if (value := self.query_one(f"#field-{name}", Input).value.strip())]
+        options = [
+            f"{name}={value}" for name in FIELDS if (value := self.query_one(f"#field-{name}", Input).value.strip())
+        ]
         return parse_map_options(options)
 
     def _show_problem(self, error: EvaldeskError) -> None:
@@ -147,8 +169,17 @@ class ImportScreen(DeskScreen):
 
 def _introduction(width: int) -> list[Line]:
     return [
-        *wrapped("CSV (comma, semicolon, tab; UTF-8, UTF-16, cp1252), JSONL, JSON or Parquet. The form is found by content.", width),
+        *wrapped(
+            "CSV (comma, semicolon, tab; UTF-8, UTF-16, cp1252), JSONL, JSON or Parquet. The form is found by content.",
+            width,
+        ),
         BLANK,
-        *wrapped("A trace is a request, what the system retrieved or did, and a response. Everything else becomes metadata.", width),
-        *wrapped("Rows that cannot be read are named one by one; the rest comes in. Importing a file twice adds nothing.", width),
+        *wrapped(
+            "A trace is a request, what the system retrieved or did, and a response. Everything else becomes metadata.",
+            width,
+        ),
+        *wrapped(
+            "Rows that cannot be read are named one by one; the rest comes in. Importing a file twice adds nothing.",
+            width,
+        ),
     ]

@@ -35,10 +35,25 @@ class JudgeScreen(DeskScreen):
 
     NAME = "Judge"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "new_version", "new version", tooltip="Build a version from criterion and critiques", id="judge.new"),
+        Binding(
+            "v", "new_version", "new version", tooltip="Build a version from criterion and critiques", id="judge.new"
+        ),
         Binding("m", "measure", "measure", tooltip="Measure this version on the sealed pile", id="judge.measure"),
-        Binding("r", "rendered", "rendered prompt", tooltip="The prompt as the model gets it, for one case of the build pile", id="judge.rendered"),
-        Binding("tab", "other_case", "next build case", show=False, tooltip="Render another case of the build pile", id="judge.case"),
+        Binding(
+            "r",
+            "rendered",
+            "rendered prompt",
+            tooltip="The prompt as the model gets it, for one case of the build pile",
+            id="judge.rendered",
+        ),
+        Binding(
+            "tab",
+            "other_case",
+            "next build case",
+            show=False,
+            tooltip="Render another case of the build pile",
+            id="judge.case",
+        ),
         Binding("space", "scroll(1)", "scroll", show=False, tooltip="Scroll the text", id="judge.scroll"),
     ]
 

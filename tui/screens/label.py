@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -31,6 +31,13 @@ from tui.widgets.painted import Reader, RowList
 _DRAFT_PAUSE_S = 0.4
 
 
+class CaseList(RowList[CaseRow]):
+    """The list of cases; a key moves the cursor and shows the case in one and the same frame."""
+
+    def action_move(self, step: int) -> None:
+        self.screen.call_next(cast("LabelScreen", self.screen).action_step, step)
+
+
 class LabelScreen(DeskScreen):
     """The expert's desk: a case, the critique box under it, the list of cases beside it."""
 
@@ -39,18 +46,43 @@ class LabelScreen(DeskScreen):
         Binding("p", "verdict('PASS')", "pass", tooltip="Say PASS and write the critique", id="label.pass"),
         Binding("f", "verdict('FAIL')", "fail", tooltip="Say FAIL and write the critique", id="label.fail"),
         Binding("d", "mark('DEFERRED')", "defer", tooltip="Decide later", id="label.defer"),
-        Binding("n", "mark('NOT_APPLICABLE')", "n/a", tooltip="The criterion has nothing to check here", id="label.not_applicable"),
-        Binding("b", "mark('DEFECT')", "defect", tooltip="A plain defect of the system: fix it instead of judging it", id="label.defect"),
+        Binding(
+            "n",
+            "mark('NOT_APPLICABLE')",
+            "n/a",
+            tooltip="The criterion has nothing to check here",
+            id="label.not_applicable",
+        ),
+        Binding(
+            "b",
+            "mark('DEFECT')",
+            "defect",
+            tooltip="A plain defect of the system: fix it instead of judging it",
+            id="label.defect",
+        ),
         Binding("x", "pile", "pile", tooltip="Build pile, sealed pile, none", id="label.pile"),
         Binding("u", "undo", "undo", tooltip="Take the last label back, any number of times", id="label.undo"),
-        Binding("slash", "search", "search", key_display="/", tooltip="Cases in which some words stand", id="label.search"),
+        Binding(
+            "slash", "search", "search", key_display="/", tooltip="Cases in which some words stand", id="label.search"
+        ),
         Binding("j", "step(1)", "next", show=False, tooltip="Next case", id="label.next"),
         Binding("k", "step(-1)", "previous", show=False, tooltip="Previous case", id="label.previous"),
-        Binding("o", "next_open", "next open", show=False, tooltip="Next case without a decision", id="label.next_open"),
+        Binding(
+            "o", "next_open", "next open", show=False, tooltip="Next case without a decision", id="label.next_open"
+        ),
         Binding("c", "write", "critique", show=False, tooltip="Go on writing the critique", id="label.write"),
-        Binding("h", "model_critiques", "model critiques", show=False, tooltip="What good critiques look like", id="label.examples"),
+        Binding(
+            "h",
+            "model_critiques",
+            "model critiques",
+            show=False,
+            tooltip="What good critiques look like",
+            id="label.examples",
+        ),
         Binding("space", "scroll(1)", "scroll", show=False, tooltip="Scroll the case down", id="label.scroll_down"),
-        Binding("escape", "leave", "list", show=False, tooltip="Leave the critique box or end the search", id="label.leave"),
+        Binding(
+            "escape", "leave", "list", show=False, tooltip="Leave the critique box or end the search", id="label.leave"
+        ),
     ]
 
     def __init__(self) -> None:
@@ -61,11 +93,13 @@ class LabelScreen(DeskScreen):
         self._opened_at = time.monotonic()
         self._saved_at = -1.0
         self._found: set[str] | None = None
+        self._ahead: dict[str, Case] = {}
+        self._generation = 0
         self._draft_timer: asyncio.TimerHandle | None = None
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="label-body"):
-            yield RowList[CaseRow](case_row, id="cases")
+            yield CaseList(case_row, id="cases")
             with Vertical(id="case"):
                 yield Static(id="case-title")
                 yield Reader(id="case-text")
@@ -78,7 +112,9 @@ class LabelScreen(DeskScreen):
         await self._load_rows()
         if not self._all_rows:
             self.set_head("no cases yet", "")
-            self.query_one("#case-text", Reader).show(lambda _: [line("No traces yet. Press ", ("i", "key"), " to import a file.")])
+            self.query_one("#case-text", Reader).show(
+                lambda _: [line("No traces yet. Press ", ("i", "key"), " to import a file.")]
+            )
             return
         wanted = self.desk.trace_id or self._first_open()
         await self._open(wanted)
@@ -150,7 +186,12 @@ class LabelScreen(DeskScreen):
         taken, now = undone
         if taken.critique and now is None:
             # What was written is never lost: it goes back into the draft.
-            await self.desk.do(drafts.save, Draft(taken.trace_id, taken.criterion_id, str(taken.mark) if taken.mark.is_verdict else "", taken.critique))
+            await self.desk.do(
+                drafts.save,
+                Draft(
+                    taken.trace_id, taken.criterion_id, str(taken.mark) if taken.mark.is_verdict else "", taken.critique
+                ),
+            )
         await self._load_rows()
         await self._open(taken.trace_id)
         self.say(f"Taken back: {taken.trace_id} {taken.mark}" + (f", now {now.mark} again" if now else ""))
@@ -182,7 +223,9 @@ class LabelScreen(DeskScreen):
             return
         if not text:
             self._box.focus()
-            self.say("A label counts once it has a critique: say what decided. The verdict is kept as a draft.", problem=True)
+            self.say(
+                "A label counts once it has a critique: say what decided. The verdict is kept as a draft.", problem=True
+            )
             await self._keep_draft()
             return
         if self._is_unchanged():
@@ -197,7 +240,9 @@ class LabelScreen(DeskScreen):
     def _typed(self) -> None:
         # Not put off by further typing: a kill loses no more than this long.
         if self._draft_timer is None:
-            self._draft_timer = asyncio.get_running_loop().call_later(_DRAFT_PAUSE_S, lambda: self.run_worker(self._keep_draft(), exclusive=False))
+            self._draft_timer = asyncio.get_running_loop().call_later(
+                _DRAFT_PAUSE_S, lambda: self.run_worker(self._keep_draft(), exclusive=False)
+            )
 
     @on(CritiqueBox.Left)
     async def _left(self) -> None:
@@ -274,7 +319,12 @@ class LabelScreen(DeskScreen):
         from tui.screens.text_dialog import TextDialog
 
         criterion = await self.desk.do(criteria.get, self.desk.criterion_id)
-        parts = [criterion.question, f"PASS when {criterion.pass_when}", f"FAIL when {criterion.fail_when}", *(f"Edge case: {e}" for e in criterion.edge_cases)]
+        parts = [
+            criterion.question,
+            f"PASS when {criterion.pass_when}",
+            f"FAIL when {criterion.fail_when}",
+            *(f"Edge case: {e}" for e in criterion.edge_cases),
+        ]
         parts += [f"{h.verdict}: {h.critique}" for h in criterion.help_critiques]
         self.app.push_screen(TextDialog("The criterion, and what good critiques look like", "\n\n".join(parts)))
 
@@ -289,6 +339,8 @@ class LabelScreen(DeskScreen):
         return self.query_one("#critique", CritiqueBox)
 
     async def _load_rows(self) -> None:
+        self._generation += 1
+        self._ahead.clear()
         criterion = await self.desk.do(criteria.find, self.desk.criterion_id)
         self._criterion_version = criterion.version if criterion else 1
         self._question = criterion.question if criterion else "no criterion yet"
@@ -296,7 +348,9 @@ class LabelScreen(DeskScreen):
         self._show_rows()
 
     def _show_rows(self) -> None:
-        shown = self._all_rows if self._found is None else [row for row in self._all_rows if row.trace_id in self._found]
+        shown = (
+            self._all_rows if self._found is None else [row for row in self._all_rows if row.trace_id in self._found]
+        )
         here = self._case.trace.trace_id if self._case else self.desk.trace_id
         index = next((i for i, row in enumerate(shown) if row.trace_id == here), None)
         self._rows.set_rows(shown, index)
@@ -305,7 +359,7 @@ class LabelScreen(DeskScreen):
     async def _open(self, trace_id: str) -> None:
         if self._case is not None and self._case.trace.trace_id != trace_id:
             await self._keep_draft()
-        case = await self.desk.do(cases.get, trace_id, self.desk.criterion_id)
+        case = self._ahead.pop(trace_id, None) or await self.desk.do(cases.get, trace_id, self.desk.criterion_id)
         if case is None:
             return
         self._case = case
@@ -318,9 +372,24 @@ class LabelScreen(DeskScreen):
         self.query_one("#case-title", Static).update(Content(case_title(case.trace, case.pile)), layout=False)
         self.query_one("#case-text", Reader).show(lambda width: case_lines(case.trace, width))
         self._show_label_line()
+        self._read_ahead()
         if self.desk.trace_id != trace_id:
             self.desk.trace_id = trace_id
             self.desk.store.submit_background(settings.write, "trace", trace_id)
+
+    def _read_ahead(self) -> None:
+        """Read the cases above and below, so that the next key finds them here; anything that changes a case empties it."""
+        self._ahead.clear()
+        rows, here = self._rows.rows, self._rows.cursor
+        for index in (here + 1, here - 1):
+            if 0 <= index < len(rows):
+                self.run_worker(self._read_one(rows[index].trace_id, self._generation), group="ahead")
+
+    async def _read_one(self, trace_id: str, generation: int) -> None:
+        future = self.desk.store.submit_background(cases.get, trace_id, self.desk.criterion_id)
+        case = await asyncio.wrap_future(future)
+        if case is not None and generation == self._generation:
+            self._ahead[trace_id] = case
 
     def _show_label_line(self) -> None:
         if self._case is None:

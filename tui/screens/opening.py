@@ -30,7 +30,13 @@ class BlockedScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "app.reopen", "try again", tooltip="Try to open the workspace again", id="blocked.again"),
-        Binding("s", "app.ask_snapshot", "snapshot", tooltip="Ask the owner to write a copy that opens elsewhere", id="blocked.snapshot"),
+        Binding(
+            "s",
+            "app.ask_snapshot",
+            "snapshot",
+            tooltip="Ask the owner to write a copy that opens elsewhere",
+            id="blocked.snapshot",
+        ),
         Binding("q", "app.quit", "quit", id="blocked.quit"),
     ]
 
@@ -41,7 +47,9 @@ class BlockedScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         error = self._error
         yield Static(Content("evaldesk  the workspace is not open"), id="head")
-        yield Static(Content(visible(f"{error.where}\n\n{error.what}.\n\n{error.kept}\n{error.remedy}")), classes="blocked")
+        yield Static(
+            Content(visible(f"{error.where}\n\n{error.what}.\n\n{error.kept}\n{error.remedy}")), classes="blocked"
+        )
         yield Footer(show_command_palette=False, compact=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -31,8 +31,20 @@ class RunsScreen(DeskScreen):
 
     NAME = "Runs"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "pause", "pause/resume", tooltip="Pause a run that goes, resume one that is paused", id="runs.pause"),
-        Binding("R,r", "resume", "resume", tooltip="Go on with a paused, failed, cancelled or interrupted run", id="runs.resume"),
+        Binding(
+            "space",
+            "pause",
+            "pause/resume",
+            tooltip="Pause a run that goes, resume one that is paused",
+            id="runs.pause",
+        ),
+        Binding(
+            "R,r",
+            "resume",
+            "resume",
+            tooltip="Go on with a paused, failed, cancelled or interrupted run",
+            id="runs.resume",
+        ),
         Binding("X", "cancel", "cancel", tooltip="Stop the run; what it has generated is kept", id="runs.cancel"),
         Binding("a", "open_audit", "audit", tooltip="The figures of this run", id="runs.audit"),
     ]
@@ -83,7 +95,13 @@ class RunsScreen(DeskScreen):
         run = self._current
         reader = self.query_one("#run", Reader)
         if run is None:
-            reader.show(lambda _: [line("No runs yet. Measuring a judge starts one: ", ("2 Judge", "key"), ", then ", ("m", "key"), ".")])
+            reader.show(
+                lambda _: [
+                    line(
+                        "No runs yet. Measuring a judge starts one: ", ("2 Judge", "key"), ", then ", ("m", "key"), "."
+                    )
+                ]
+            )
             return
         run_dir = self._run_dir(run)
         if run.run_id not in self._final and run.run_id not in self.desk.states and run_dir.state.exists():
@@ -128,7 +146,13 @@ class RunsScreen(DeskScreen):
         except EvaldeskError as error:
             self.say_error(error)
             return
-        self.say({"pause": "Pausing: requests in flight are finished first.", "resume": "Queued again.", "cancel": "Cancelling."}[what])
+        self.say(
+            {
+                "pause": "Pausing: requests in flight are finished first.",
+                "resume": "Queued again.",
+                "cancel": "Cancelling.",
+            }[what]
+        )
 
     def action_open_audit(self) -> None:
         run = self._current

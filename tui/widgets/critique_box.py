@@ -23,7 +23,9 @@ class CritiqueBox(TextArea):
     """Text with plain keys: Enter posts Saved, Esc posts Left; ctrl+j makes a new line where the terminal sends it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "save", "save and next", tooltip="Save the label and go to the next open case", id="critique.save"),
+        Binding(
+            "enter", "save", "save and next", tooltip="Save the label and go to the next open case", id="critique.save"
+        ),
         Binding("escape", "leave", "keep as draft", tooltip="Leave the box, the draft is kept", id="critique.leave"),
     ]
 
@@ -37,7 +39,9 @@ class CritiqueBox(TextArea):
         """The text was changed by the person."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__("", id=id, soft_wrap=True, show_line_numbers=False, tab_behavior="focus", compact=True, placeholder=_HINT)
+        super().__init__(
+            "", id=id, soft_wrap=True, show_line_numbers=False, tab_behavior="focus", compact=True, placeholder=_HINT
+        )
         self.cursor_blink = False
         self._shown = ""
 

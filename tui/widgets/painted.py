@@ -19,11 +19,17 @@ from tui.presentation.lines import STYLES, Line, fit
 
 T = TypeVar("T")
 
+KEPT_ROWS = 2
+"""Rows that stay in sight behind the cursor when a list scrolls on."""
+
 
 class Painted(ScrollView):
     """A scrolling widget whose rows are presentation lines; styles come from component classes ``painted--NAME``."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"painted--{name}" for name in STYLES} | {"painted--cursor", "painted--cursor-blurred"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"painted--{name}" for name in STYLES} | {
+        "painted--cursor",
+        "painted--cursor-blurred",
+    }
     DEFAULT_CSS = """
     Painted {
         overflow-x: hidden;
@@ -40,6 +46,10 @@ class Painted(ScrollView):
         & .painted--cursor-blurred { text-style: bold; background: $block-hover-background; }
     }
     """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._styles_by_name: dict[str, Style] = {}
 
     def _set_length(self, lines: int) -> None:
         """So many lines can be scrolled through; without the layout of the whole screen that ``virtual_size`` sets off.
@@ -65,17 +75,29 @@ class Painted(ScrollView):
                 self.refresh(Region(0, first, self.size.width, y - first))
                 first = -1
 
+    def notify_style_update(self) -> None:
+        self._styles_by_name.clear()
+        super().notify_style_update()
+
+    def _style_of(self, name: str) -> Style:
+        """The look of a style name, "" for the widget's own; kept until the styles change."""
+        found = self._styles_by_name.get(name)
+        if found is None:
+            found = self.get_component_rich_style(f"painted--{name}", partial=True) if name else self.rich_style
+            self._styles_by_name[name] = found
+        return found
+
     def paint(self, spans: Line, width: int, *, cursor: bool = False) -> Strip:
         """A strip of exactly ``width`` cells."""
-        base = self.rich_style
+        base = self._style_of("")
         over: Style | None = None
         if cursor:
-            over = self.get_component_rich_style("painted--cursor" if self.has_focus else "painted--cursor-blurred", partial=True)
+            over = self._style_of("cursor" if self.has_focus else "cursor-blurred")
         segments = []
         for text, name in fit(spans, width):
-            style = base + self.get_component_rich_style(f"painted--{name}", partial=True)
+            style = base + self._style_of(name)
             segments.append(Segment(text, style + over if over else style))
-        return Strip(segments).adjust_cell_length(width, base + over if over else base)
+        return Strip(segments).adjust_cell_length(width, base + over if over else base).simplify()
 
 
 class Reader(Painted, can_focus=True):
@@ -233,5 +255,6 @@ class RowList(Painted, Generic[T], can_focus=True):
         height = self.scrollable_content_region.height
         top = self.scroll_offset.y
         if height and not top <= self.cursor < top + height:
-            target = self.cursor if self.cursor < top else self.cursor - height + 1
-            self.scroll_to(y=target, animate=False, immediate=True)
+            # A page at a time: scrolling line by line would send the whole list again with every key.
+            target = self.cursor - height + 1 + KEPT_ROWS if self.cursor < top else self.cursor - KEPT_ROWS
+            self.scroll_to(y=max(target, 0), animate=False, immediate=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|\{\d+,\d*\}|[()|]|[a-z]+')
 _ESCAPES = {"n": "\n", "t": "\t"}
 Draw = Callable[[st.SearchStrategy[int]], int]
-CHARACTERS = [*"aZ 0\"\\/ntu{}:,", "é", "☃", "🙂", "\u202e", "\u2028", "\x00", "\x1f", "\n", "\x7f", "\x85", "\u0301"]
+CHARACTERS = [*'aZ 0"\\/ntu{}:,', "é", "☃", "🙂", "\u202e", "\u2028", "\x00", "\x1f", "\n", "\x7f", "\x85", "\u0301"]
 
 
 def sentence(grammar: str, draw: Draw) -> str:

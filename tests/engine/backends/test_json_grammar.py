@@ -14,7 +14,9 @@ from engine.judging.verdict import reply_schema
 from tests.engine.backends.gbnf_sentences import sentence
 
 _texts = st.builds(
-    lambda low, more: {"type": "string", "minLength": low, "maxLength": low + more}, st.integers(0, 4), st.integers(0, 6)
+    lambda low, more: {"type": "string", "minLength": low, "maxLength": low + more},
+    st.integers(0, 4),
+    st.integers(0, 6),
 )
 _enums = st.lists(st.one_of(st.text(max_size=5), st.integers(), st.booleans(), st.none()), min_size=1, max_size=4).map(
     lambda values: {"enum": values}
@@ -30,7 +32,9 @@ _schemas = st.dictionaries(st.text(max_size=6), st.one_of(_texts, _enums), min_s
 
 
 @given(_schemas, st.data())
-def test_every_sentence_is_a_compact_object_of_the_schema_in_its_order(schema: dict[str, Any], data: st.DataObject) -> None:
+def test_every_sentence_is_a_compact_object_of_the_schema_in_its_order(
+    schema: dict[str, Any], data: st.DataObject
+) -> None:
     grammar = compact_grammar(schema)
     assert grammar is not None
     text = sentence(grammar, data.draw)

@@ -104,7 +104,12 @@ def test_a_repeated_greedy_request_gives_the_same_reply(single: LlamaCpp) -> Non
 
 
 def test_a_schema_that_is_not_flat_is_followed_too(single: LlamaCpp) -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}, "required": ["n"], "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "maximum": 9}},
+        "required": ["n"],
+        "additionalProperties": False,
+    }
     done = _run(single, [_request("s", "Count to three as JSON.", schema=schema)])["s"]
     assert done.error == "" and isinstance(json.loads(done.text)["n"], int)
 
@@ -121,7 +126,11 @@ def test_a_request_longer_than_the_context_is_an_error_that_names_both_lengths(s
 
 
 def test_what_the_library_cannot_do_is_an_error_of_that_request_only(single: LlamaCpp) -> None:
-    requests = [_request("bad", "x", no_such_field=1), _request("worse", "x", stop=7), _request("ok", "x", max_tokens=1)]
+    requests = [
+        _request("bad", "x", no_such_field=1),
+        _request("worse", "x", stop=7),
+        _request("ok", "x", max_tokens=1),
+    ]
     done = _run(single, requests)
     assert "no_such_field" in done["bad"].error
     assert done["ok"].error == ""

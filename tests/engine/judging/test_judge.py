@@ -22,8 +22,24 @@ from engine.judging.trace import Trace, group_key
 
 FAIL = Example("T-1", 1, "FAIL", "39 EUR stands nowhere", "REQUEST\nprice?")
 PASS = Example("T-2", 2, "PASS", "the date is that of the tool", "REQUEST\nwhen?")
-CRITERION = Criterion("c", "?", "You check one thing.", "all is so", "one is not", ("Nothing found, and said so: PASS, because it is true.",))
-JUDGE = Judge("c", 1, "You check one thing.", criterion_text(CRITERION), (FAIL, PASS), output_text(quote_required=False), False, "model")
+CRITERION = Criterion(
+    "c",
+    "?",
+    "You check one thing.",
+    "all is so",
+    "one is not",
+    ("Nothing found, and said so: PASS, because it is true.",),
+)
+JUDGE = Judge(
+    "c",
+    1,
+    "You check one thing.",
+    criterion_text(CRITERION),
+    (FAIL, PASS),
+    output_text(quote_required=False),
+    False,
+    "model",
+)
 TRACE = Trace(
     "T-9", 1, 0, "Where is H-1?", ({"kind": "tool", "name": "track", "arguments": {"order": "H-1"}, "result": {"error": "no match"}},
     {"kind": "passage", "id": "kb-3", "title": "Tracking", "text": "after 30 minutes"}), {"plan": "Plus"}, "Not there yet [kb-3].", {"language": "en"},
@@ -33,7 +49,10 @@ TRACE = Trace(
 def test_the_four_parts_stand_in_their_order_before_the_case() -> None:
     assert [name for name, _ in prompt_parts(JUDGE)] == ["task", "criterion", "examples", "output"]
     system, user = render(JUDGE, TRACE)
-    places = [system["content"].index(text) for text in ("You check one thing.", "PASS when all is so", "39 EUR stands nowhere", 'Answer with JSON only')]
+    places = [
+        system["content"].index(text)
+        for text in ("You check one thing.", "PASS when all is so", "39 EUR stands nowhere", "Answer with JSON only")
+    ]
     assert places == sorted(places)
     assert "Edge case: Nothing found" in system["content"]
     assert (system["role"], user["role"]) == ("system", "user")
@@ -41,7 +60,14 @@ def test_the_four_parts_stand_in_their_order_before_the_case() -> None:
 
 def test_the_judge_sees_all_that_the_expert_saw() -> None:
     text = render(JUDGE, TRACE)[1]["content"]
-    for part in ("Where is H-1?", "plan: Plus", "track(order=H-1)", "no match", "[kb-3] Tracking: after 30 minutes", "Not there yet"):
+    for part in (
+        "Where is H-1?",
+        "plan: Plus",
+        "track(order=H-1)",
+        "no match",
+        "[kb-3] Tracking: after 30 minutes",
+        "Not there yet",
+    ):
         assert part in text
 
 

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from engine.judging.verdict import Verdict, read_reply, reply_schema
 
-CONTEXT = [{"kind": "passage", "id": "kb-1", "text": "Parcels wait at the pick-up point\nfor 7 days."}, {"kind": "tool", "result": {"status": "late"}}]
+CONTEXT = [
+    {"kind": "passage", "id": "kb-1", "text": "Parcels wait at the pick-up point\nfor 7 days."},
+    {"kind": "tool", "result": {"status": "late"}},
+]
 
 
 @pytest.mark.parametrize("verdict", ["PASS", "FAIL"])

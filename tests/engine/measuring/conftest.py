@@ -60,7 +60,15 @@ def fill(store: Store, cases: int = 40) -> None:
         labels.add_many(
             tx,
             [
-                Label(f"T-{n:03d}", "c", Mark.FAIL if n % 3 == 0 else Mark.PASS, f"because of {n}", "Ada", "random", source_id="s")
+                Label(
+                    f"T-{n:03d}",
+                    "c",
+                    Mark.FAIL if n % 3 == 0 else Mark.PASS,
+                    f"because of {n}",
+                    "Ada",
+                    "random",
+                    source_id="s",
+                )
                 for n in range(cases)
             ],
         )

@@ -41,9 +41,14 @@ def test_a_round_gives_the_right_table_and_the_database_holds_what_it_says(bench
     result = bench.store.call(audit.audit, run.run_id)
     assert counts(result) == EXPECTED
     assert result.pending == 0
-    stored = bench.store.call(lambda tx: tx.rows("SELECT tp, fn, fp, tn, no_verdict_fail, no_verdict_pass, pending FROM confusion"))
+    stored = bench.store.call(
+        lambda tx: tx.rows("SELECT tp, fn, fp, tn, no_verdict_fail, no_verdict_pass, pending FROM confusion")
+    )
     assert stored == [(*EXPECTED.values(), 0)]
-    figures = {row[0]: row[1:] for row in bench.store.call(lambda tx: tx.rows("SELECT name, k, n, value, low, high FROM figure"))}
+    figures = {
+        row[0]: row[1:]
+        for row in bench.store.call(lambda tx: tx.rows("SELECT name, k, n, value, low, high FROM figure"))
+    }
     tpr = result.rates.tpr
     assert figures["tpr"] == (8, 9, tpr.value, tpr.low, tpr.high)
     assert {d.trace_id for d in result.disagreements} == {"T-003", "T-009", "T-019", "T-029"}
@@ -123,7 +128,9 @@ def test_killed_between_ingest_passes_no_row_is_doubled_or_missing(bench: Bench)
             print("pass", flush=True)
     """)
     for passes in (1, 2, 0, 3):
-        reader = subprocess.Popen([sys.executable, "-c", script, str(workspace.path)], stdout=subprocess.PIPE, text=True)
+        reader = subprocess.Popen(
+            [sys.executable, "-c", script, str(workspace.path)], stdout=subprocess.PIPE, text=True
+        )
         assert reader.stdout
         for _ in range(passes + 1):
             reader.stdout.readline()
@@ -134,7 +141,9 @@ def test_killed_between_ingest_passes_no_row_is_doubled_or_missing(bench: Bench)
         while store.call(ingest, workspace).more:
             pass
         assert store.call(lambda tx: tx.rows("SELECT count(*), count(DISTINCT trace_id) FROM judgement")) == [(30, 30)]
-        assert store.call(lambda tx: tx.rows("SELECT count(*), count(DISTINCT request_key) FROM completion")) == [(30, 30)]
+        assert store.call(lambda tx: tx.rows("SELECT count(*), count(DISTINCT request_key) FROM completion")) == [
+            (30, 30)
+        ]
         assert counts(store.call(audit.audit, run.run_id)) == EXPECTED
 
 

@@ -73,7 +73,7 @@ def test_a_changed_byte_in_any_sampled_block_changes_the_name(tmp_path: Path) ->
 def test_blocks_lie_inside_the_file_and_take_in_its_first_and_last_bytes(size: int) -> None:
     blocks = list(block_offsets(size))
     assert len(blocks) <= module.BLOCKS
-    assert all(0 <= start and length > 0 and start + length <= size for start, length in blocks)
+    assert all(start >= 0 and length > 0 and start + length <= size for start, length in blocks)
     if size:
         assert blocks[0][0] == 0
         assert sum(blocks[-1]) == size

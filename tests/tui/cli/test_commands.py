@@ -54,7 +54,9 @@ def test_the_demo_has_the_piles_that_its_readme_promises(demo: Path) -> None:
         assert all(case.label.critique for case in store.call(piles.measuring_cases, "resolved"))
 
 
-def test_a_dry_run_shows_what_would_come_in_and_keeps_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_shows_what_would_come_in_and_keeps_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write(tmp_path / "t.jsonl", *TRACES, "{broken", {"id": "M-9", "request": "q", "response": ""})
     shown = ask(capsys, "import", path, "--dry-run", "--json", "--workspace", tmp_path / "ws", code=1)
     assert (shown["format"], shown["kind"], shown["accepted"]) == ("jsonl", "traces", 3)
@@ -73,17 +75,53 @@ def test_importing_twice_adds_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_fields_are_mapped_by_name_or_pointer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "t.jsonl", {"a": {"b": "frage"}, "c": "antwort", "k": 7})
-    ask(capsys, "import", path, "--map", "request=/a/b", "--map", "response=c", "--map", "id=k", "--workspace", tmp_path / "ws")
+    ask(
+        capsys,
+        "import",
+        path,
+        "--map",
+        "request=/a/b",
+        "--map",
+        "response=c",
+        "--map",
+        "id=k",
+        "--workspace",
+        tmp_path / "ws",
+    )
     with duckdb.connect(str(tmp_path / "ws" / "evaldesk.duckdb")) as connection:
-        assert connection.execute("SELECT trace_id, request, response FROM trace").fetchall() == [("7", "frage", "antwort")]
+        assert connection.execute("SELECT trace_id, request, response FROM trace").fetchall() == [
+            ("7", "frage", "antwort")
+        ]
 
 
-def test_labels_need_their_criterion_and_their_draw_said(demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path / "l.jsonl", {"id": "T-0407", "label": "fail", "critique": "48 hours stands nowhere"}, {"id": "T-9999", "label": "pass"})
+def test_labels_need_their_criterion_and_their_draw_said(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(
+        tmp_path / "l.jsonl",
+        {"id": "T-0407", "label": "fail", "critique": "48 hours stands nowhere"},
+        {"id": "T-9999", "label": "pass"},
+    )
     assert "--criterion" in ask(capsys, "import", path, "--workspace", demo, code=2)
     assert "--drawn" in ask(capsys, "import", path, "--criterion", "resolved", "--workspace", demo, code=2)
-    assert "no criterion 'nope'" in ask(capsys, "import", path, "--criterion", "nope", "--drawn", "random", "--workspace", demo, code=2)
-    done = ask(capsys, "import", path, "--criterion", "resolved", "--drawn", "random", "--expert", "Ada", "--json", "--workspace", demo, code=1)
+    assert "no criterion 'nope'" in ask(
+        capsys, "import", path, "--criterion", "nope", "--drawn", "random", "--workspace", demo, code=2
+    )
+    done = ask(
+        capsys,
+        "import",
+        path,
+        "--criterion",
+        "resolved",
+        "--drawn",
+        "random",
+        "--expert",
+        "Ada",
+        "--json",
+        "--workspace",
+        demo,
+        code=1,
+    )
     assert done["labels_added"] == 1
     assert [(r["row"], r["field"]) for r in done["refused"]] == [(2, "id")]
 
@@ -100,7 +138,9 @@ def test_labels_need_their_criterion_and_their_draw_said(demo: Path, tmp_path: P
         (["demo"], "needs a terminal"),
     ],
 )
-def test_wrong_use_says_what_where_and_what_to_do(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_use_says_what_where_and_what_to_do(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -108,7 +148,9 @@ def test_wrong_use_says_what_where_and_what_to_do(arguments: list[str], said: st
     assert "Traceback" not in captured.err
 
 
-def test_a_command_and_the_owner_of_the_workspace_work_together(demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_and_the_owner_of_the_workspace_work_together(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """While a process owns the workspace its inbox is how a command gets its work done, with the same answers."""
     path = write(tmp_path / "t.jsonl", *TRACES)
     done = threading.Event()
@@ -139,4 +181,7 @@ def test_planning_a_judge_says_what_it_takes_and_starts_nothing(demo: Path, caps
 
 
 def test_sealed_cases_are_drawn_by_command(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ask(capsys, "seal", "40", "--criterion", "cited", "--json", "--workspace", demo) == {"criterion": "cited", "drawn": 40}
+    assert ask(capsys, "seal", "40", "--criterion", "cited", "--json", "--workspace", demo) == {
+        "criterion": "cited",
+        "drawn": 40,
+    }
