@@ -170,6 +170,7 @@ class EvaldeskApp(App[None]):
         self._watch.start()
         screen = self._start or await asyncio.wrap_future(store.submit(settings.read, "screen", "home"))
         await self.switch_screen(screen if screen in SCREENS else "home")
+        store.submit_background(settings.write, "screen", screen)
 
     def _tell(self, change: Change) -> None:
         """Called in the watching thread."""

@@ -7,6 +7,7 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +34,13 @@ def check_backends() -> dict[str, Availability]:
 
 def check_backend(name: str) -> Availability:
     """One backend of BACKENDS; raises KeyError for another name."""
-    return {
+    checks: dict[str, Callable[[], Availability]] = {
         "exllamav2": lambda: _exllama("exllamav2"),
         "exllamav3": lambda: _exllama("exllamav3"),
         "llamacpp": _llamacpp,
         "openai_api": lambda: Availability(False, f"{_NOT_YET}; {_MEANWHILE}", None),
-    }[name]()
+    }
+    return checks[name]()
 
 
 def _llamacpp() -> Availability:

@@ -7,7 +7,9 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 
 from tests.e2e.realterm import EVALDESK, PtyApp, TmuxApp, isolated_environment
@@ -53,6 +55,15 @@ class Terminals:
             timeout=120,
             check=False,
         )
+
+
+def rows(workspace: Path, sql: str) -> list[tuple[Any, ...]]:
+    """Read a workspace that nobody holds."""
+    connection = duckdb.connect(str(workspace / "evaldesk.duckdb"), read_only=True)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
 
 
 @pytest.fixture(scope="session")

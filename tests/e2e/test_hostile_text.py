@@ -17,7 +17,8 @@ PASTE = f"\x1b[200~{hostile.EVERYTHING}\x1b[201~"
 def press(app: PtyApp, *keys: str) -> None:
     for key in keys:
         app.send(key)
-        app.settle(0.15)
+        # What follows an Esc too soon would be an Alt key.
+        app.settle(0.15 if key == ESC else 0.06)
         assert app.process.poll() is None, f"{key!r} ended the app:\n{app.text}"
 
 

@@ -7,24 +7,14 @@ import shutil
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
 
-from tests.e2e.conftest import HOME_SHOWN, Terminals
+from tests.e2e.conftest import HOME_SHOWN, Terminals, rows
 from tests.e2e.realterm import ENTER, ESC, PtyApp
 
 FIRST_OPEN, NEXT_OPEN = "T-0407", "T-0413"
-
-
-def rows(workspace: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Read a workspace that nobody holds."""
-    connection = duckdb.connect(str(workspace / "evaldesk.duckdb"), read_only=True)
-    try:
-        return connection.execute(sql).fetchall()
-    finally:
-        connection.close()
 
 
 GIVEN_HERE = "SELECT trace_id, mark, critique FROM label WHERE source_id = '' ORDER BY seq"
@@ -102,6 +92,7 @@ def test_a_draft_survives_esc_and_kill_9(terminals: Terminals, workspace: Path) 
     again.wait_for(words[-1])
 
 
+@pytest.mark.slow
 def test_kill_9_while_typing_loses_less_than_a_second(terminals: Terminals, workspace: Path) -> None:
     app = open_label(terminals, workspace)
     app.send("f")
@@ -114,7 +105,9 @@ def test_kill_9_while_typing_loses_less_than_a_second(terminals: Terminals, work
     assert len(critique) >= 10
 
 
-@pytest.mark.parametrize("tail", ["ppp", "pfdnbx", "p\rp\rf\r", "pq0u"])
+@pytest.mark.parametrize(
+    "tail", ["pfdnbx", *(pytest.param(tail, marks=pytest.mark.slow) for tail in ("ppp", "p\rp\rf\r", "pq0u"))]
+)
 def test_a_paste_that_runs_over_labels_nothing_more(terminals: Terminals, workspace: Path, tail: str) -> None:
     app = open_label(terminals, workspace)
     app.send("f")
@@ -146,8 +139,8 @@ def test_a_bracketed_paste_is_text_whatever_it_holds(terminals: Terminals, works
 def test_keys_in_pieces_over_a_slow_line_decide_nothing(terminals: Terminals, workspace: Path) -> None:
     app = open_label(terminals, workspace)
     app.settle()
-    for sequence in ("\x1b[B", "\x1bOA", "\x1b[1;5B", "\x1b[6~"):
-        for pause in (0.03, 0.15):
+    for sequence in ("\x1b[B", "\x1bOA", "\x1b[1;5B"):
+        for pause in (0.03, 0.12):
             app.send_slowly(sequence, pause)
             app.settle(0.15)
             assert "PASS draft" not in app.text

@@ -47,7 +47,7 @@ def visit_screens(app: PtyApp) -> None:
     app.wait_for("REQUEST")
     for keys in ("p", ESC, "/", ESC, "?", ESC, "\x10", ESC, DOWN, "i", ESC, "0"):
         app.send(keys)
-        app.settle(0.15)
+        app.settle(0.15 if keys == ESC else 0.06)
 
 
 @pytest.mark.parametrize("term", ["xterm-256color", pytest.param("screen", marks=pytest.mark.slow)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import HOME_SHOWN, Terminals
+from tests.e2e.conftest import HOME_SHOWN, Terminals, rows
 from tests.e2e.realterm import PtyApp, modes_left_behind
 
 _CRASH = (
@@ -16,6 +16,9 @@ _CRASH = (
     "LabelScreen.action_next_open = broken\n"
     "from tui.cli.main import main; main()"
 )
+
+
+DRAFTS = "SELECT verdict, critique FROM draft"
 
 
 def open_label(terminals: Terminals, workspace: Path, **more: str) -> PtyApp:
@@ -41,7 +44,7 @@ def test_q_leaves_with_code_0(terminals: Terminals, workspace: Path) -> None:
     assert_whole(app)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_ends_it_in_order_with_its_own_code(
     terminals: Terminals, workspace: Path, number: signal.Signals
 ) -> None:
@@ -53,9 +56,7 @@ def test_a_signal_ends_it_in_order_with_its_own_code(
     app.kill(number)
     assert app.wait_exit() == 128 + number
     assert_whole(app)
-    # It can be opened again at once, and what was typed is there.
-    again = terminals.pty(workspace)
-    again.wait_for("typed and not saved")
+    assert rows(workspace, DRAFTS) == [("FAIL", "typed and not saved")]
 
 
 def test_a_signal_while_the_workspace_is_being_opened(terminals: Terminals, workspace: Path) -> None:
@@ -74,8 +75,7 @@ def test_a_lost_connection_ends_it_and_frees_the_workspace(terminals: Terminals,
     app.wait_for("before the line went")
     app.hang_up()
     assert app.wait_exit() != 0
-    again = terminals.pty(workspace)
-    again.wait_for("before the line went")
+    assert rows(workspace, DRAFTS) == [("FAIL", "before the line went")]
 
 
 def test_a_crash_is_one_plain_line_and_never_code_0(terminals: Terminals, workspace: Path) -> None:

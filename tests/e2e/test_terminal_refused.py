@@ -43,6 +43,7 @@ def test_a_redirected_error_stream_is_named_instead_of_an_empty_screen(terminals
     assert "error stream" in log.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_screen_of_few_columns_and_rows_does_not_end_it(terminals: Terminals, workspace: Path) -> None:
     app = terminals.pty(workspace)
     app.wait_for(HOME_SHOWN)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.metadata
-import logging
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,12 +47,23 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if debug:
             raise
-        logging.getLogger("evaldesk").exception("unexpected")
         print(
-            f"evaldesk: unexpected {type(error).__name__}: {visible(str(error))}\nRun it again with --debug to see where.",
-            file=sys.stderr,
+            f"evaldesk: unexpected {type(error).__name__}: {visible(str(error))}\n{_log_traceback()}", file=sys.stderr
         )
         return 2
+
+
+def _log_traceback() -> str:
+    """Write where it happened to the log file, never to the user; returns where to look."""
+    from engine.runs.queue import state_home
+
+    try:
+        path = state_home() / "evaldesk.log"
+        with path.open("a", encoding="utf-8") as log:
+            log.write(traceback.format_exc())
+    except (OSError, EvaldeskError):
+        return "Run it again with --debug to see where."
+    return f"Where it happened stands in {path}; --debug shows it."
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -14,7 +14,7 @@ LONG = "x" * WORTH_CHARACTERS
 
 @given(st.text(), st.text(), st.text())
 def test_common_length_is_that_of_the_longest_common_prefix(start: str, first: str, second: str) -> None:
-    assert common_length(start + first, start + second) == len(os.path.commonprefix([start + first, start + second]))
+    assert common_length(start + first, start + second) == len(os.path.commonprefix([start + first, start + second]))  # noqa: RUF071  (character by character is what is wanted)
 
 
 def test_a_long_new_beginning_is_worth_it_once() -> None:
