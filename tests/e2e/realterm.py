@@ -206,7 +206,7 @@ class PtyApp:
                     raise AssertionError(f"{why}: {wanted!r}\n{shown}")
                 self._news.wait(left)
 
-    def settle(self, quiet: float = 0.4, limit: float = LIMIT_S) -> str:
+    def settle(self, quiet: float = 0.25, limit: float = LIMIT_S) -> str:
         """Wait until nothing was written for ``quiet`` seconds; returns the screen."""
         deadline = time.monotonic() + limit
         with self._news:
@@ -335,8 +335,11 @@ class TmuxApp:
             dead, status, number = self._tmux(
                 "display-message", "-p", "#{pane_dead} #{pane_dead_status}. #{pane_dead_signal}."
             ).split(" ")
-            if dead == "1":
-                return int(status[:-1]) if status != "." else 128 + int(number.strip()[:-1] or 0)
+            # The pane is dead a moment before it is known what of.
+            if dead == "1" and status != ".":
+                return int(status[:-1])
+            if dead == "1" and number.strip() != ".":
+                return 128 + int(number.strip()[:-1])
             time.sleep(0.05)
         raise AssertionError(f"still running after {limit} s\n{self.text}")
 

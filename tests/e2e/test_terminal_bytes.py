@@ -29,7 +29,7 @@ def test_broken_input_does_not_end_the_app(terminals: Terminals, workspace: Path
     app = open_home(terminals, workspace)
     for data in _BROKEN_INPUT:
         app.send(data)
-        app.settle(0.15)
+        app.settle(0.12)
         assert app.process.poll() is None, data
     app.send(ESC)
     app.settle()

@@ -44,7 +44,10 @@ def test_q_leaves_with_code_0(terminals: Terminals, workspace: Path) -> None:
     assert_whole(app)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGHUP, signal.SIGINT))],
+)
 def test_a_signal_ends_it_in_order_with_its_own_code(
     terminals: Terminals, workspace: Path, number: signal.Signals
 ) -> None:

@@ -139,7 +139,9 @@ async def test_a_cancelled_run_keeps_what_it_has(demo_workspace: Path, scripted_
         await desk.wait_for("running")
         await desk.press("X")
         await desk.wait_for("Cancel resolved")
-        await desk.press("enter")
+        await desk.wait_for(lambda: desk.app.screen.is_current and desk.app.screen.is_mounted)
+        await desk.pilot.pause(0.3)
+        await desk.press("y")
         scripted_model.touch()
         await desk.wait_for(lambda: desk.rows("SELECT status FROM run") == [("cancelled",)])
         kept = desk.rows("SELECT count(*) FROM judgement")[0][0]

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.message import Message
 
 from tui import terminal
+from tui.widgets.critique_box import CritiqueBox
 from tui.widgets.literal import one_line, strip_dangerous, visible
 
 PIECES = [
@@ -140,6 +142,32 @@ def test_a_broken_byte_becomes_a_replacement_character(any_parser: type) -> None
 class GoneTerminal(io.StringIO):
     def write(self, text: str) -> int:
         raise OSError(5, "Input/output error")
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "a\r\nb\nc", "a\rb\x0bc\x0cd\x85e\u2028f", "", " x ", "a\n\n\nb\n", "\x1b[2J\x1cx\x1dy"]
+)
+async def test_a_critique_from_a_file_that_is_only_looked_at_counts_as_unchanged(text: str) -> None:
+    class Shown(App[None]):
+        typed = 0
+
+        def compose(self) -> ComposeResult:
+            yield CritiqueBox()
+
+        def on_critique_box_typed(self) -> None:
+            self.typed += 1
+
+    app = Shown()
+    async with app.run_test() as pilot:
+        box = app.query_one(CritiqueBox)
+        box.set_text(text)
+        await pilot.pause()
+        assert box.holds(text)
+        assert app.typed == 0
+        box.insert("!")
+        await pilot.pause()
+        assert not box.holds(text)
+        assert app.typed == 1
 
 
 def test_output_to_a_terminal_that_is_gone_does_not_block_the_app(any_parser: type) -> None:

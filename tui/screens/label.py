@@ -174,7 +174,7 @@ class LabelScreen(DeskScreen):
             return
         given = self._case.label.critique if self._case.label else ""
         text = self._box.text.strip()
-        await self._save(Mark(mark), "" if text == given else text)
+        await self._save(Mark(mark), "" if self._box.holds(given) else text)
 
     async def action_undo(self) -> None:
         if self._runs_over():
@@ -424,7 +424,7 @@ class LabelScreen(DeskScreen):
             return True
         label = self._case.label
         given = str(label.mark) if label is not None and label.mark.is_verdict else ""
-        return self._verdict in ("", given) and self._box.text.strip() == _given_critique(self._case).strip()
+        return self._verdict in ("", given) and self._box.holds(_given_critique(self._case))
 
     def _cancel_draft_timer(self) -> None:
         if self._draft_timer is not None:

@@ -55,9 +55,14 @@ class CritiqueBox(TextArea):
     def set_text(self, text: str) -> None:
         """Show another text; nothing is posted for it."""
         if self.text != text:
-            self._shown = text
             self.load_text(text)
+            # The document has its own idea of line ends.
+            self._shown = self.text
             self.move_cursor(self.document.end)
+
+    def holds(self, text: str) -> bool:
+        """Whether the box holds this text, whatever its line ends and the blanks around it."""
+        return self.text.strip().splitlines() == text.strip().splitlines()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()

@@ -159,7 +159,7 @@ def test_the_app_and_the_worker_killed_the_run_still_ends_complete(private_state
         store = Store(Workspace(folder / "ws"))
         fill(store)
         bench = Bench(store, folder)
-        run = bench.start(bench.judge(seconds=0.05, parallel=2))
+        run = bench.start(bench.judge(seconds=0.1, parallel=2, hold_after=12))
         print(run.run_id, flush=True)
         while True:
             bench.ingest()
@@ -175,6 +175,7 @@ def test_the_app_and_the_worker_killed_the_run_still_ends_complete(private_state
     app.stdout.close()
     worker = wait_until(lambda: locks.holder(run_dir.lock)[0] if locks.is_held(run_dir.lock) else 0)
     os.kill(worker, signal.SIGKILL)
+    (private_state / "gate").touch()
     wait_until(lambda: read_state(run_dir).status == "done")
     with Store(Workspace(private_state / "ws")) as store:
         while store.call(ingest, store.workspace).more:
@@ -188,10 +189,13 @@ def test_the_app_and_the_worker_killed_the_run_still_ends_complete(private_state
 
 
 def test_three_queued_runs_finish_with_nobody_watching_and_one_worker_killed(bench: Bench) -> None:
-    started = [bench.start(bench.judge(fingerprint=f"scripted{n}", seconds=0.02)) for n in range(3)]
+    # The first run holds still after five replies, so that its worker is surely there to be killed.
+    judges = [bench.judge(fingerprint=f"scripted{n}", hold_after=5 if n == 0 else -1) for n in range(3)]
+    started = [bench.start(judge) for judge in judges]
     first = bench.run_dir(started[0])
     wait_until(lambda: len(read_results(first.results)[0]) >= 3)
     os.kill(locks.holder(first.lock)[0], signal.SIGKILL)
+    bench.open_gate()
     for run in started:
         wait_until(lambda run=run: read_state(bench.run_dir(run)).status == "done")
     bench.finish(*started)
