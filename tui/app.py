@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.events import Event, Key
+from textual.events import Event, Key, Paste
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
+from textual.widget import Widget
 
 from engine import demo, requests
 from engine.errors import EvaldeskError
@@ -38,6 +40,9 @@ from tui.screens.text_dialog import TextDialog
 from tui.widgets.critique_box import PASTE_GUARD_S, CritiqueBox
 
 SCREENS = {"home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "import": "i"}
+
+TURN_LIMIT_S = 1.0
+"""A key that takes longer no longer keeps the next one waiting."""
 
 
 class EvaldeskApp(App[None]):
@@ -81,6 +86,14 @@ class EvaldeskApp(App[None]):
                 message.change.store_changed or message.change.runs_changed
             )
 
+    class Turn(Message, bubble=True):
+        """Goes the way of a key, behind it; when it is back, the key has been dealt with."""
+
+        def __init__(self, target: Widget, *, is_second: bool = False) -> None:
+            super().__init__()
+            self.target = target
+            self.is_second = is_second
+
     def __init__(self, workspace: Path, *, is_demo: bool = False, start: str = "") -> None:
         super().__init__()
         self.workspace = Workspace(workspace)
@@ -95,7 +108,10 @@ class EvaldeskApp(App[None]):
         self.key_arrived = 0.0
         """When the key arrived whose action is being carried out (monotonic clock)."""
         self._critique_ended = -1.0
+        self._ending_key: Key | None = None
         self._told_of_paste = False
+        self._waiting: deque[Key | Paste] = deque()
+        self._turn: EvaldeskApp.Turn | None = None
         self._mouse_on = not terminal.is_remote()
         self._last_filters = [
             terminal.make_control_filter(),
@@ -108,15 +124,56 @@ class EvaldeskApp(App[None]):
         return [*super().get_line_filters(), *self._last_filters]
 
     async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key | Paste) and not event.is_forwarded:
+            self._waiting.append(event)
+            if self._turn is None:
+                await self._next_key()
+            return
         if isinstance(event, Key):
             self.key_arrived = event.time
-            if not event.is_forwarded and self._runs_over(event):
-                return
         await super().on_event(event)
+
+    async def _next_key(self) -> None:
+        """Hand one key on; the one after it waits until this one has done all that it does.
+
+        Otherwise what is typed ahead of a busy screen meets the screen as it was before: letters of
+        a critique would be verdicts.
+        """
+        while self._waiting and self._turn is None:
+            event = self._waiting.popleft()
+            if isinstance(event, Key):
+                if self._runs_over(event):
+                    continue
+                self.key_arrived = event.time
+            target = self.focused or self.screen
+            await super().on_event(event)
+            self._take_turn(self.Turn(target))
+
+    def _take_turn(self, turn: Turn) -> None:
+        if turn.target.post_message(turn):
+            self._turn = turn
+            asyncio.get_running_loop().call_later(TURN_LIMIT_S, self._end_turn, turn)
+
+    def _end_turn(self, turn: Turn) -> None:
+        if turn is self._turn:
+            self._turn = None
+            self.call_later(self._next_key)
+
+    async def on_evaldesk_app_turn(self, turn: Turn) -> None:
+        if turn is not self._turn:
+            return
+        self._turn = None
+        if not turn.is_second:
+            # The first went the key's own way; this one comes after what the key has set off.
+            self._take_turn(
+                self.Turn(turn.target if turn.target.is_attached else self.focused or self.screen, is_second=True)
+            )
+        if self._turn is None:
+            await self._next_key()
 
     def _runs_over(self, event: Key) -> bool:
         """Whether a key came in one breath with the Enter that ended a critique: the rest of a paste, for no one."""
-        if event.time - self._critique_ended < PASTE_GUARD_S:
+        if event is not self._ending_key and 0 <= event.time - self._critique_ended < PASTE_GUARD_S:
             self._critique_ended = event.time
             if not self._told_of_paste:
                 self._told_of_paste = True
@@ -125,7 +182,7 @@ class EvaldeskApp(App[None]):
                 )
             return True
         if event.key == "enter" and isinstance(self.focused, CritiqueBox):
-            self._critique_ended = event.time
+            self._critique_ended, self._ending_key = event.time, event
             self._told_of_paste = False
         return False
 
@@ -246,6 +303,13 @@ class EvaldeskApp(App[None]):
             yield SystemCommand(f"Go to {name.capitalize()}", f"The same as {key}", partial(self._go_soon, name))
 
 
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return "expert"
+
+
 def _remembered(tx: Transaction, store: Store) -> Desk:
     known = [criterion.criterion_id for criterion in criteria.everyone(tx)]
     criterion = settings.read(tx, "criterion")
@@ -253,7 +317,7 @@ def _remembered(tx: Transaction, store: Store) -> Desk:
         store,
         criterion_id=criterion if criterion in known else (known[0] if known else ""),
         trace_id=settings.read(tx, "trace"),
-        expert=settings.read(tx, "expert") or getpass.getuser(),
+        expert=settings.read(tx, "expert") or _login_name(),
         is_demo=settings.read(tx, "demo") == "1",
     )
 

@@ -12,6 +12,7 @@ import fcntl
 import os
 import re
 import select
+import shlex
 import shutil
 import signal
 import struct
@@ -56,6 +57,7 @@ def isolated_environment(home: Path, **more: str) -> dict[str, str]:
         "EVALDESK_STATE_DIR": str(home / "evaldesk-state"),
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C.UTF-8",
+        "PYTHONFAULTHANDLER": "1",
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
     }
@@ -265,6 +267,13 @@ class PtyApp:
             self._reader.join()
 
 
+_KEEPER = """\
+status=$1; shift
+sh -c 'echo $$ >"$0"; exec "$@"' "${status%.status}.pid" "$@"
+echo $? >"$status.part"; mv "$status.part" "$status"
+"""
+
+
 class TmuxApp:
     """A command in a pane of a tmux server of its own, without anybody's configuration; use as a context manager."""
 
@@ -278,7 +287,11 @@ class TmuxApp:
         self._tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), "cat")
         self._tmux("set-option", "-g", "remain-on-exit", "on")
         self._tmux("set-option", "-g", "status", "off")
-        self._tmux("respawn-pane", "-k", "-c", str(cwd), 'exec "$@"'.replace('"$@"', _shell_words(command)))
+        # tmux now and then does not reap what has ended in a pane, so a shell keeps the exit code.
+        self._status = Path(environment["HOME"]) / f"{self._socket}.status"
+        keeper = self._status.with_suffix(".sh")
+        keeper.write_text(_KEEPER, "ascii")
+        self._tmux("respawn-pane", "-k", "-c", str(cwd), shlex.join(["sh", str(keeper), str(self._status), *command]))
 
     @staticmethod
     def is_available() -> bool:
@@ -321,7 +334,7 @@ class TmuxApp:
     @property
     def pid(self) -> int:
         """Process id of the command."""
-        return int(self._tmux("display-message", "-p", "#{pane_pid}"))
+        return int(self._status.with_suffix(".pid").read_text("ascii"))
 
     @property
     def title(self) -> str:
@@ -331,17 +344,11 @@ class TmuxApp:
     def wait_exit(self, limit: float = LIMIT_S) -> int:
         """Wait until the command has ended; returns its exit code (128 + number after a signal)."""
         deadline = time.monotonic() + limit
-        while time.monotonic() < deadline:
-            dead, status, number = self._tmux(
-                "display-message", "-p", "#{pane_dead} #{pane_dead_status}. #{pane_dead_signal}."
-            ).split(" ")
-            # The pane is dead a moment before it is known what of.
-            if dead == "1" and status != ".":
-                return int(status[:-1])
-            if dead == "1" and number.strip() != ".":
-                return 128 + int(number.strip()[:-1])
+        while not self._status.exists():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"still running after {limit} s\n{self.text}")
             time.sleep(0.05)
-        raise AssertionError(f"still running after {limit} s\n{self.text}")
+        return int(self._status.read_text("ascii"))
 
     def close(self) -> None:
         """End the server with everything in it."""
@@ -357,12 +364,6 @@ class TmuxApp:
         if done.returncode:
             raise AssertionError(f"tmux {' '.join(arguments)}: {done.stderr}")
         return done.stdout
-
-
-def _shell_words(command: Sequence[str]) -> str:
-    import shlex
-
-    return " ".join(shlex.quote(word) for word in command)
 
 
 # Terminal modes that an app may change, with the setting that a shell expects.

@@ -123,6 +123,25 @@ def test_a_paste_that_runs_over_labels_nothing_more(terminals: Terminals, worksp
     assert rows(workspace, GIVEN_HERE) == [(FIRST_OPEN, "FAIL", "pasted from elsewhere")]
 
 
+@pytest.mark.parametrize("text", ["bad, and denied; no further xperts", "\x1b[200~bad, and denied\x1b[201~"])
+def test_what_is_typed_ahead_of_the_screen_is_critique_and_no_decision(
+    terminals: Terminals, workspace: Path, text: str
+) -> None:
+    app = open_label(terminals, workspace)
+    app.settle()
+    app.send("f" + text + ENTER)
+    app.wait_for("133/252")
+    app.settle()
+    app.send("/bdxn" + ENTER)
+    app.wait_for("No case has")
+    app.send(ESC)
+    app.settle()
+    app.send("q")
+    assert app.wait_exit() == 0
+    critique = text.removeprefix("\x1b[200~").removesuffix("\x1b[201~")
+    assert rows(workspace, GIVEN_HERE) == [(FIRST_OPEN, "FAIL", critique)]
+
+
 def test_a_bracketed_paste_is_text_whatever_it_holds(terminals: Terminals, workspace: Path) -> None:
     app = open_label(terminals, workspace)
     app.send("f")

@@ -118,7 +118,7 @@ class LabelScreen(DeskScreen):
             return
         wanted = self.desk.trace_id or self._first_open()
         await self._open(wanted)
-        self.query_one("#cases", RowList).focus()
+        self.set_focus(self.query_one("#cases", RowList))
 
     async def put_away(self) -> None:
         await self._keep_draft()
@@ -156,9 +156,10 @@ class LabelScreen(DeskScreen):
         if self._case is None or self._runs_over():
             return
         self._verdict = verdict
-        await self._keep_draft()
-        self._show_label_line()
+        # Before anything is waited for: what is typed on belongs into the box.
         self.action_write()
+        self._show_label_line()
+        await self._keep_draft()
 
     def action_write(self) -> None:
         if self._case is None:
@@ -167,7 +168,7 @@ class LabelScreen(DeskScreen):
         if not self._verdict and label is not None and label.mark.is_verdict:
             self._verdict = str(label.mark)
             self._show_label_line()
-        self._box.focus()
+        self.set_focus(self._box)
 
     async def action_mark(self, mark: str) -> None:
         if self._case is None or self._runs_over():
@@ -217,12 +218,12 @@ class LabelScreen(DeskScreen):
             return
         text = self._box.text.strip()
         if not self._verdict:
-            self._box.focus()
+            self.set_focus(self._box)
             self.say("PASS or FAIL? Esc, then p or f. The text is kept as a draft.", problem=True)
             await self._keep_draft()
             return
         if not text:
-            self._box.focus()
+            self.set_focus(self._box)
             self.say(
                 "A label counts once it has a critique: say what decided. The verdict is kept as a draft.", problem=True
             )
@@ -232,7 +233,7 @@ class LabelScreen(DeskScreen):
             self._verdict = ""
             self.say("Nothing was changed.")
             self._show_label_line()
-            self._rows.focus()
+            self.set_focus(self._rows)
             return
         await self._save(Mark(self._verdict), text)
 
@@ -247,7 +248,7 @@ class LabelScreen(DeskScreen):
     @on(CritiqueBox.Left)
     async def _left(self) -> None:
         await self._keep_draft()
-        self._rows.focus()
+        self.set_focus(self._rows)
         self._show_label_line()
 
     async def _save(self, mark: Mark, critique: str) -> None:
@@ -278,14 +279,14 @@ class LabelScreen(DeskScreen):
         self._case = None
         await self._load_rows()
         await self._open(self._next_open(after=trace.trace_id))
-        self._rows.focus()
+        self.set_focus(self._rows)
 
     # -- searching ------------------------------------------------------------------------------
 
     def action_search(self) -> None:
         box = self.query_one("#search", Input)
         box.display = True
-        box.focus()
+        self.set_focus(box)
 
     @on(Input.Submitted, "#search")
     async def _search(self, event: Input.Submitted) -> None:
@@ -298,7 +299,7 @@ class LabelScreen(DeskScreen):
         if not words:
             event.input.display = False
         self._show_rows()
-        self._rows.focus()
+        self.set_focus(self._rows)
         current = self._rows.current
         if current is not None:
             await self._open(current.trace_id)
@@ -310,7 +311,7 @@ class LabelScreen(DeskScreen):
             box.value = ""
             self._found = None
             self._show_rows()
-        self._rows.focus()
+        self.set_focus(self._rows)
 
     def action_model_critiques(self) -> None:
         self.run_worker(self._show_model_critiques(), exclusive=True)
