@@ -18,6 +18,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -281,7 +282,9 @@ class TmuxApp:
         self, command: Sequence[str], environment: Mapping[str, str], cwd: Path, *, columns: int = 80, rows: int = 24
     ) -> None:
         self._socket = f"evaldesk-test-{uuid.uuid4().hex[:12]}"
-        self._environment = {**environment, "TMUX_TMPDIR": environment["HOME"]}
+        # The path of a socket has room for about a hundred characters, which a test's own folder can fill.
+        self._sockets = tempfile.mkdtemp(prefix="evaldesk-")
+        self._environment = {**environment, "TMUX_TMPDIR": self._sockets}
         self._cwd = cwd
         # The first command of a server only sets options: a pane that ends at once would take the server with it.
         self._tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), "cat")
@@ -355,6 +358,7 @@ class TmuxApp:
         subprocess.run(
             ["tmux", "-u", "-L", self._socket, "kill-server"], env=self._environment, capture_output=True, check=False
         )
+        shutil.rmtree(self._sockets, ignore_errors=True)
 
     def _tmux(self, *arguments: str) -> str:
         done = subprocess.run(

@@ -123,7 +123,10 @@ def test_a_paste_that_runs_over_labels_nothing_more(terminals: Terminals, worksp
     assert rows(workspace, GIVEN_HERE) == [(FIRST_OPEN, "FAIL", "pasted from elsewhere")]
 
 
-@pytest.mark.parametrize("text", ["bad, and denied; no further xperts", "\x1b[200~bad, and denied\x1b[201~"])
+@pytest.mark.parametrize(
+    "text",
+    ["bad, and denied; no further xperts", pytest.param("\x1b[200~bad, and denied\x1b[201~", marks=pytest.mark.slow)],
+)
 def test_what_is_typed_ahead_of_the_screen_is_critique_and_no_decision(
     terminals: Terminals, workspace: Path, text: str
 ) -> None:
@@ -155,6 +158,7 @@ def test_a_bracketed_paste_is_text_whatever_it_holds(terminals: Terminals, works
     assert rows(workspace, GIVEN_HERE) == [(FIRST_OPEN, "FAIL", "one\n␛␛ptwo␛[31m\nthree⟨U+009D⟩⟨U+202E⟩")]
 
 
+@pytest.mark.slow
 def test_keys_in_pieces_over_a_slow_line_decide_nothing(terminals: Terminals, workspace: Path) -> None:
     app = open_label(terminals, workspace)
     app.settle()

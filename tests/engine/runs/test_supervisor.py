@@ -151,7 +151,7 @@ def test_a_run_that_cannot_load_its_model_is_not_tried_again_and_the_next_one_ru
     control.start(broken)
     control.start(fine)
     state = finish(broken)
-    assert (state.status, state.starts, state.message) == (RunStatus.FAILED, 1, "no such model")
+    assert (state.status, state.starts, state.message) == (RunStatus.FAILED, 1, "no such model.")
     assert finish(fine).status is RunStatus.DONE
 
 
