@@ -6,6 +6,7 @@ everything else is asked of the model again at the next start.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -238,13 +239,20 @@ def result_line(completion: Completion, info: ModelInfo) -> dict[str, Any]:
     }
 
 
+def step_back() -> None:
+    """Give the terminal app the processor first, so that keys are answered while a model computes on the same cores."""
+    os.nice(max(0, NICENESS - os.nice(0)))
+    # Linux weighs whole sessions against each other before it looks at processes: this one is alone in its own.
+    with contextlib.suppress(OSError), Path("/proc/self/autogroup").open("w", encoding="ascii") as autogroup:
+        autogroup.write(str(NICENESS))
+
+
 def main(arguments: Sequence[str]) -> int:
     """Carry out the run in the directory named by the only argument; the exit code tells the supervisor why it ended."""
     if len(arguments) != 1:
         log("usage: python -P -m engine.runs.worker RUN_DIR")
         return 2
-    # Below the terminal app in priority, so that keys are answered while a model computes on the same cores.
-    os.nice(max(0, NICENESS - os.nice(0)))
+    step_back()
     run_dir = RunDir(Path(arguments[0]).resolve())
     if not run_dir.path.is_dir():
         log(f"{run_dir.path}: there is no such run")

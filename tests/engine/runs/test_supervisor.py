@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -253,3 +254,17 @@ def test_kills_pauses_and_cancels_in_any_order_lose_and_double_nothing(desk: Des
         wait_until(has_status(run_dir, RunStatus.DONE))
         assert_complete(run_dir)
         assert states.read_state(run_dir).failed == 0
+
+
+def test_a_worker_gives_the_terminal_app_the_processor_first(desk: Desk) -> None:
+    run_dir = desk.run("polite", 10, hold_after=3)
+    control.start(run_dir)
+    wait_until(has_status(run_dir, RunStatus.RUNNING))
+    pid = desk.worker_pid(run_dir)
+    assert os.getpriority(os.PRIO_PROCESS, pid) == 19
+    assert os.getsid(pid) == pid, "the only one in its session"
+    autogroup = Path(f"/proc/{pid}/autogroup")
+    if autogroup.exists():
+        assert autogroup.read_text("ascii").split()[-1] == "19"
+    open_gate(run_dir)
+    assert finish(run_dir).status is RunStatus.DONE
