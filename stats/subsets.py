@@ -1,0 +1,185 @@
+"""Seeded subsets of a dataset and the scores of prompts on them.
+
+A condition is a pair (seed, k): the seed draws k of the N items without replacement, and every prompt is scored on
+those same items. All conditions are resamples of one N x M outcome matrix, so further ones cost no generation.
+
+>>> import numpy as np
+>>> draw(seed=1, n_items=10, k=4)
+array([2, 4, 7, 9])
+>>> outcomes = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, np.nan]])
+>>> scores = score_matrix(outcomes, [Condition(seed=1, k=3)])
+>>> scores.sums, scores.counts, scores.means
+(array([[2., 1.]]), array([[3, 2]]), array([[0.66666667, 0.5       ]]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_DECIMALS = 6
+_TILE_CELLS = 1 << 22
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One resample: the seed of the draw (0 or more) and the number k of items drawn (1 or more).
+
+    Raises ValueError outside those ranges.
+    """
+
+    seed: int
+    k: int
+
+    def __post_init__(self) -> None:
+        if self.seed != int(self.seed) or self.seed < 0:
+            raise ValueError(f"a seed must be a whole number, 0 or more, got {self.seed!r}")
+        if self.k != int(self.k) or self.k < 1:
+            raise ValueError(f"a subset needs at least one item, got k={self.k!r}")
+
+
+@dataclass(frozen=True)
+class ScoreMatrix:
+    """Scores of M prompts under C conditions.
+
+    units: [C, M], each prompt's sum of outcomes in steps of 1/scale: whole numbers, held exactly, where ``exact``.
+    counts: [C, M], how many of the k items have an outcome of the prompt (its coverage).
+    scale: 1 for 0/1 outcomes and whole numbers, 10 for outcomes with one decimal, and so on.
+    exact: False where the outcomes have more decimals than that; ``units`` are then floating-point sums.
+    """
+
+    conditions: tuple[Condition, ...]
+    units: Floats
+    counts: Indices
+    scale: int
+    exact: bool
+
+    @property
+    def sums(self) -> Floats:
+        """[C, M], the sum of outcomes; 0 where a prompt has none. Whole numbers for 0/1 outcomes."""
+        return self.units / self.scale
+
+    @property
+    def means(self) -> Floats:
+        """[C, M], the mean outcome over the items that have one; nan without any.
+
+        Where ``exact``, each is one division of whole numbers: prompts with the same count of correct items on as many
+        items have the same mean to the last bit, and others do not. Ranking these ranks the counts.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.units / (self.scale * self.counts)
+
+
+def draw(seed: int, n_items: int, k: int) -> Indices:
+    """The items (0-based, ascending) that ``seed`` draws: k of ``n_items``, without replacement.
+
+    Draws are nested: a seed stands for one permutation of the items, and its subset of size k is the first k of that.
+    Subsets of one seed and several k are therefore not independent. Only conditions of the same k and of different
+    seeds are compared with each other (see `seed_pairs`).
+
+    The permutation sorts raw 64-bit outputs of numpy's PCG64, whose stream never changes between versions, unlike
+    that of numpy's ``permutation``.
+
+    Raises ValueError when k is not in 1..n_items or the seed is negative.
+    """
+    Condition(seed, k)
+    if k > n_items:
+        raise ValueError(f"{k} of {n_items} items cannot be drawn without replacement")
+    return np.sort(_permutation(seed, n_items)[:k])
+
+
+def score_matrix(outcomes: ArrayLike, conditions: Sequence[Condition]) -> ScoreMatrix:
+    """Scores of every prompt under every condition.
+
+    ``outcomes`` is [N items, M prompts]: 0/1 or any finite numbers, nan where there is no outcome. A missing outcome
+    lowers the prompt's coverage in the conditions that draw the item; it is not counted as 0.
+
+    Raises ValueError when the matrix has no item, no prompt or an infinite value, or when a k is above N.
+    """
+    values = as_outcomes(outcomes)
+    n_items, n_prompts = values.shape
+    for condition in conditions:
+        if condition.k > n_items:
+            raise ValueError(f"{condition.k} of {n_items} items cannot be drawn without replacement")
+    present = ~np.isnan(values)
+    filled = np.where(present, values, 0.0)
+    steps, scale, exact = whole_steps(filled)
+    units = np.empty((len(conditions), n_prompts))
+    counts = np.empty((len(conditions), n_prompts), dtype=np.int64)
+    order = {seed: _permutation(seed, n_items) for seed in {condition.seed for condition in conditions}}
+    rows = max(1, _TILE_CELLS // n_items)
+    for begin in range(0, len(conditions), rows):
+        part = conditions[begin : begin + rows]
+        end = begin + len(part)
+        drawn = np.zeros((len(part), n_items))
+        for row, condition in enumerate(part):
+            drawn[row, order[condition.seed][: condition.k]] = 1.0
+        counts[begin:end] = drawn @ present
+        if exact:
+            units[begin:end] = drawn @ steps
+        else:
+            # Row after row in one order for all prompts, so that equal prompts get equal sums; a matrix product may not.
+            for row in range(len(part)):
+                units[begin + row] = _ordered_sum(steps[drawn[row] > 0.0])
+    return ScoreMatrix(tuple(conditions), units, counts, scale, exact)
+
+
+def seed_pairs(conditions: Sequence[Condition]) -> Indices:
+    """[P, 2], the positions of all pairs of conditions with the same k and different seeds, first before second."""
+    pairs = [
+        (a, b)
+        for a, one in enumerate(conditions)
+        for b, other in enumerate(conditions[a + 1 :], start=a + 1)
+        if one.k == other.k and one.seed != other.seed
+    ]
+    return np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
+
+
+def as_outcomes(outcomes: ArrayLike) -> Floats:
+    """The outcome matrix as float64 [N, M]; ValueError when it is not two-dimensional, empty or holds an infinity."""
+    values = np.asarray(outcomes, dtype=np.float64)
+    if values.ndim != 2 or 0 in values.shape:
+        raise ValueError(f"outcomes must be items x prompts with at least one of each, got the shape {values.shape}")
+    if np.isinf(values).any():
+        raise ValueError("an outcome must be a finite number, or nan where there is none")
+    return values
+
+
+def is_binary(outcomes: ArrayLike) -> bool:
+    """Whether every outcome that is there is 0 or 1, and there is at least one."""
+    values = np.asarray(outcomes, dtype=np.float64)
+    present = values[~np.isnan(values)]
+    return present.size > 0 and bool(np.isin(present, (0.0, 1.0)).all())
+
+
+def whole_steps(filled: Floats) -> tuple[Floats, int, bool]:
+    """(steps, scale, exact): ``filled`` (no nan) as whole multiples of 1/scale, where scale is a power of ten.
+
+    ``exact`` is False, and ``filled`` comes back with scale 1, when its numbers have too many decimals for that or
+    their sums would leave the whole numbers that float64 holds.
+    """
+    for decimals in range(_DECIMALS + 1):
+        scale = 10**decimals
+        steps = np.round(filled * scale)
+        if np.array_equal(steps / scale, filled):
+            exact = bool(np.abs(steps).sum(axis=0).max() < 2.0**53)
+            return (steps, scale, True) if exact else (filled, 1, False)
+    return filled, 1, False
+
+
+def _permutation(seed: int, n_items: int) -> Indices:
+    raw = np.random.PCG64(seed).random_raw(n_items)
+    return np.argsort(raw, kind="stable").astype(np.int64)
+
+
+def _ordered_sum(rows: Floats) -> Floats:
+    total = np.zeros(rows.shape[1])
+    for row in rows:
+        total += row
+    return total
