@@ -12,17 +12,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine import intake
+from engine import intake, orphans
 from engine.errors import EvaldeskError, Refused, WorkspaceBusy
 from engine.importing.mapping import parse_map_options
 from engine.intake import IntakeOrder
 from engine.measuring import audit, building, rounds
 from engine.runs.ingest import ingest
-from engine.store import criteria, inbox, piles, snapshot
+from engine.store import criteria, inbox, models, piles, snapshot
 from engine.store.models import Model
 from engine.store.store import Store
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
+from engine.sweeping import results, starting
+from engine.sweeping.files import read_dataset, read_prompts
+from engine.sweeping.starting import SweepOrder
 
 OWNER_PATIENCE_S = 60.0
 _POLL_S = 0.1
@@ -131,10 +134,46 @@ def _audit(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     return audit.audit_json(store.call(audit.audit, str(body["run"])))
 
 
+def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    model = embedded_model(body.get("model", ""))
+    paths = [Path(path) for path in body["prompts"]]
+    order = SweepOrder(
+        prompts=tuple(read_prompts(paths))[: int(body.get("limit") or 0) or None],
+        dataset=read_dataset(Path(body["dataset"]), body.get("answer", "")),
+        scorer=body.get("scorer") or "exact",
+        items=int(body.get("items") or 0),
+        seeds=tuple(int(seed) for seed in body.get("seeds") or ()),
+        ks=tuple(int(k) for k in body.get("ks") or ()),
+        max_tokens=int(body.get("max_tokens") or 0),
+    )
+
+    def work(tx: Transaction) -> dict[str, Any]:
+        sweep, planned = starting.plan(tx, order, model)
+        run = None
+        if not body.get("dry_run"):
+            run = starting.start(tx, store.workspace, order, model, source=", ".join(path.name for path in paths))
+        seconds = models.seconds_a_request(tx, model.model_id)
+        return {
+            "run": run.run_id if run else "", "sweep": sweep.sweep_id, "name": sweep.name, "prompts": len(sweep.prompts),
+            "items": sweep.pool, "seeds": list(sweep.seeds), "ks": list(sweep.ks), "needed": planned.needed,
+            "cached": planned.cached, "awaited": planned.awaited, "to_run": planned.to_run,
+            "seconds": None if seconds is None else round(seconds * planned.to_run, 1),
+        }  # fmt: skip
+
+    return store.call(work)
+
+
+def _ranking(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    while store.call(ingest, store.workspace).more:
+        pass
+    found, _ = store.call(results.measure, str(body["run"]), None, int(body.get("top") or results.DEFAULT_TOP))
+    return results.results_json(found)
+
+
 def _settle(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     while store.call(ingest, store.workspace).more:
         pass
-    adopted = store.call(rounds.adopt_orphans, store.workspace)
+    adopted = store.call(orphans.adopt, store.workspace)
     return {"adopted": adopted}
 
 
@@ -169,6 +208,8 @@ _HANDLERS: dict[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
     "import": _import,
     "judge": _judge,
     "audit": _audit,
+    "sweep": _sweep,
+    "ranking": _ranking,
     "settle": _settle,
     "snapshot": _snapshot,
     "seal": _seal,

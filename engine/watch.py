@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from engine import requests
+from engine import orphans, requests
 from engine.errors import EvaldeskError
-from engine.measuring import rounds
 from engine.runs import planning
 from engine.runs.ingest import Ingested, ingest
 from engine.runs.protocol import RunDir, RunState
@@ -33,7 +32,7 @@ log = logging.getLogger(__name__)
 class Change:
     """What changed since the last one. ``states`` holds the live state of every unfinished run."""
 
-    judged: frozenset[str] = field(default_factory=frozenset)
+    gained: frozenset[str] = field(default_factory=frozenset)
     runs_changed: bool = False
     store_changed: bool = False
     states: Mapping[str, RunState] = field(default_factory=dict)
@@ -41,7 +40,7 @@ class Change:
     def then(self, later: Change) -> Change:
         """This change and a later one as one."""
         return Change(
-            self.judged | later.judged,
+            self.gained | later.gained,
             self.runs_changed or later.runs_changed,
             self.store_changed or later.store_changed,
             later.states,
@@ -93,12 +92,12 @@ class Watch:
         brought = self._store.submit_background(ingest, self._store.workspace).result() if unfinished else Ingested()
         if time.monotonic() - self._cared >= _CARE_S:
             self._care()
-        if moved or brought.judged or brought.changed:
-            self._on_change(Change(brought.judged, bool(brought.changed) or moved, bool(answered), states))
+        if moved or brought.gained or brought.changed:
+            self._on_change(Change(brought.gained, bool(brought.changed) or moved, bool(answered), states))
 
     def _care(self) -> None:
         self._cared = time.monotonic()
-        self._store.submit_background(rounds.adopt_orphans, self._store.workspace).result()
+        self._store.submit_background(orphans.adopt, self._store.workspace).result()
         for run in self._store.submit_background(runs.unfinished).result():
             run_dir = RunDir(self._store.workspace.runs / run.run_id)
             if run.status == "queued" and run_dir.plan.exists():

@@ -35,11 +35,15 @@ from tui.screens.import_file import ImportScreen
 from tui.screens.judge import JudgeScreen
 from tui.screens.label import LabelScreen
 from tui.screens.opening import BlockedScreen, OpeningScreen
+from tui.screens.ranking import RankingScreen
 from tui.screens.runs import RunsScreen
+from tui.screens.sweep import SweepScreen
 from tui.screens.text_dialog import TextDialog
 from tui.widgets.critique_box import PASTE_GUARD_S, CritiqueBox
 
-SCREENS = {"home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "import": "i"}
+SCREENS = {
+    "home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "sweep": "5", "ranking": "6", "import": "i",
+}  # fmt: skip
 
 TURN_LIMIT_S = 1.0
 """A key that takes longer no longer keeps the next one waiting."""
@@ -54,7 +58,7 @@ class EvaldeskApp(App[None]):
     ENABLE_COMMAND_PALETTE = True
     SCREENS: ClassVar[dict[str, type[Screen[None]]]] = {  # type: ignore[assignment]
         "home": HomeScreen, "label": LabelScreen, "judge": JudgeScreen, "audit": AuditScreen, "runs": RunsScreen,
-        "import": ImportScreen,
+        "sweep": SweepScreen, "ranking": RankingScreen, "import": ImportScreen,
     }  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("0", "go('home')", "Home", show=False, tooltip="Where each criterion stands", id="go.home"),
@@ -62,6 +66,10 @@ class EvaldeskApp(App[None]):
         Binding("2", "go('judge')", "Judge", show=False, tooltip="Build and measure a judge", id="go.judge"),
         Binding("3", "go('audit')", "Audit", show=False, tooltip="What the judge is worth", id="go.audit"),
         Binding("4", "go('runs')", "Runs", show=False, tooltip="Progress, speed, pause, cancel", id="go.runs"),
+        Binding("5", "go('sweep')", "Sweep", show=False, tooltip="Score prompts on a dataset", id="go.sweep"),
+        Binding(
+            "6", "go('ranking')", "Ranking", show=False, tooltip="How far a ranking can be trusted", id="go.ranking"
+        ),
         Binding("i", "go('import')", "Import", show=False, tooltip="Bring a file in", id="go.import"),
         Binding("q", "quit", "quit", show=False, tooltip="Leave; runs go on, drafts are kept", id="app.quit"),
         Binding(

@@ -23,6 +23,7 @@ class Desk:
     criterion_id: str = ""
     trace_id: str = ""
     run_id: str = ""
+    sweep_run_id: str = ""
     expert: str = ""
     is_demo: bool = False
     states: Mapping[str, RunState] = field(default_factory=dict)

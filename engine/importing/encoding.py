@@ -66,7 +66,7 @@ def utf8_or_cp1252(path: Path) -> Encoding:
 
 
 @contextmanager
-def open_text(path: Path, encoding: Encoding, newline: str) -> Iterator[TextIOWrapper]:
+def open_text(path: Path, encoding: Encoding, newline: str | None) -> Iterator[TextIOWrapper]:
     """The file as text after its byte order mark, undecodable bytes marked (see `rows.UNDECODABLE`)."""
     with path.open("rb") as raw:
         raw.seek(encoding.bom)

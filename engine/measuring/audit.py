@@ -72,7 +72,7 @@ def audit(tx: Transaction, run_id: str) -> Audit:
 def audit_json(result: Audit) -> dict[str, Any]:
     """The audit as ``evaldesk judge --json`` prints it: the figures of ``evaldesk audit --json`` and the run."""
     return {
-        "run": result.run.run_id, "status": result.run.status, "criterion": result.run.criterion_id,
+        "run": result.run.run_id, "status": result.run.status, "complete": result.pending == 0, "criterion": result.run.criterion_id,
         "judge": {"id": result.judge.judge_id, "number": result.judge.number, "model": result.judge.model_id},
         "needed": result.run.needed, "cached": result.run.cached, "awaited": result.run.awaited, "pending": result.pending,
         "stale": result.stale, **figures_json(result.confusion),

@@ -10,7 +10,6 @@ from engine.runs import planning
 from engine.runs.keys import request_key
 from engine.runs.planning import Plan
 from engine.store import judges, models, piles, runs, traces
-from engine.store.models import Model
 from engine.store.runs import Run, RunCase
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
@@ -36,7 +35,9 @@ def start(tx: Transaction, workspace: Workspace, judge_id: str) -> Run:
         )
     run = planning.start(
         tx, workspace, kind="judge", title=f"{judge.criterion_id} judge v{judge.number}, sealed pile",
-        criterion_id=judge.criterion_id, judge_id=judge_id, model=_model(tx, judge.model_id), cases=cases,
+        criterion_id=judge.criterion_id, judge_id=judge_id, model=models.get(tx, judge.model_id),
+        planned=[request for _, request in cases],
+        add_content=lambda run_id: runs.add_cases(tx, run_id, [case for case, _ in cases]),
     )  # fmt: skip
     piles.record(
         tx, judge.criterion_id, "measured", run_id=run.run_id, detail=f"judge v{judge.number} on {len(cases)} cases"
@@ -44,19 +45,11 @@ def start(tx: Transaction, workspace: Workspace, judge_id: str) -> Run:
     return run
 
 
-def adopt_orphans(tx: Transaction, workspace: Workspace) -> list[str]:
-    """Plan again what unfinished runs wait for and no run will bring any more; returns the runs that gained requests."""
-    adopted = []
-    for run in runs.unfinished(tx):
-        if run.status not in ("waiting", "queued") or not runs.missing_keys(tx, run.run_id):
-            continue
-        judge = judges.get(tx, run.judge_id)
-        wanted = {case.trace_id: case for case in runs.cases(tx, run.run_id)}
-        found = [traces.get(tx, trace_id) for trace_id in wanted]
-        requests = [request_for(judge, trace) for trace in found if trace is not None]
-        if planning.adopt_missing(tx, workspace, run, _model(tx, judge.model_id), requests):
-            adopted.append(run.run_id)
-    return adopted
+def requests_of(tx: Transaction, run: Run) -> list[Request]:
+    """The requests of a round again, as they were planned."""
+    judge = judges.get(tx, run.judge_id)
+    found = [traces.get(tx, trace_id) for trace_id in {case.trace_id: case for case in runs.cases(tx, run.run_id)}]
+    return [request_for(judge, trace) for trace in found if trace is not None]
 
 
 def request_for(judge: Judge, trace: Trace) -> Request:
@@ -72,10 +65,3 @@ def _cases(tx: Transaction, judge: Judge) -> list[tuple[RunCase, Request]]:
         request = request_for(judge, case.trace)
         cases.append((RunCase(case.trace.trace_id, case.trace.version, request.key), request))
     return cases
-
-
-def _model(tx: Transaction, model_id: str) -> Model:
-    model = models.find(tx, model_id)
-    if model is None:
-        raise Refused("the judge's model is not known in this workspace", where=model_id)
-    return model

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from engine.runs.protocol import RunDir, RunStatus
 from engine.runs.spool import read_results
 from engine.runs.states import observed_state
-from engine.store import completions, judgements, runs
+from engine.store import completions, results, runs
 from engine.store.runs import Run
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
@@ -22,16 +22,16 @@ _FINAL = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
 
 @dataclass(frozen=True)
 class Ingested:
-    """What one pass brought: runs with new judgements, runs whose status changed, whether a spool has more to give."""
+    """What one pass brought: runs with new judgements or outcomes, runs whose status changed, whether a spool has more to give."""
 
-    judged: frozenset[str] = field(default_factory=frozenset)
+    gained: frozenset[str] = field(default_factory=frozenset)
     changed: frozenset[str] = field(default_factory=frozenset)
     more: bool = False
 
 
 def ingest(tx: Transaction, workspace: Workspace) -> Ingested:
     """One pass over all unfinished runs, a bounded piece of each spool."""
-    judged: set[str] = set()
+    all_gained: set[str] = set()
     changed: set[str] = set()
     more = False
     for run in runs.unfinished(tx):
@@ -39,11 +39,11 @@ def ingest(tx: Transaction, workspace: Workspace) -> Ingested:
         # The state is read before the spool: a run seen as done has its last line in the spool already.
         status = str(observed_state(run_dir).status) if run_dir.state.exists() else run.status
         gained, complete = _read_spool(tx, run, run_dir)
-        judged |= gained
+        all_gained |= gained
         more |= not complete
         if complete and _settle(tx, run, status):
             changed.add(run.run_id)
-    return Ingested(frozenset(judged), frozenset(changed), more)
+    return Ingested(frozenset(all_gained), frozenset(changed), more)
 
 
 def _read_spool(tx: Transaction, run: Run, run_dir: RunDir) -> tuple[set[str], bool]:
@@ -52,14 +52,14 @@ def _read_spool(tx: Transaction, run: Run, run_dir: RunDir) -> tuple[set[str], b
         return set(), True
     good = [line for line in lines if not line.get("refused")]
     new = completions.add(tx, run.run_id, good)
-    gained = judgements.derive(tx, new)
+    gained = results.derive(tx, new)
     runs.advance(tx, run.run_id, offset, len(lines) - len(good))
     rest, _ = read_results(run_dir.results, offset, limit=1)
     return gained, not rest
 
 
 def _settle(tx: Transaction, run: Run, status: str) -> bool:
-    left = runs.unjudged(tx, run.run_id)
+    left = runs.open_requests(tx, run.run_id)
     final = False
     if not left:
         status, final = str(RunStatus.DONE), True

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.backends.protocol import ModelSpec, Request
 from engine.runs import control, plan_file, queue, states, supervisor
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
 from engine.runs.states import RunDescription
-from engine.store import completions, judgements, runs
+from engine.store import completions, results, runs
 from engine.store.models import Model
-from engine.store.runs import Run, RunCase
+from engine.store.runs import Run
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
 
@@ -52,16 +52,19 @@ def start(
     *,
     kind: str,
     title: str,
-    criterion_id: str,
-    judge_id: str,
     model: Model,
-    cases: Sequence[tuple[RunCase, Request]],
+    planned: Sequence[Request],
+    add_content: Callable[[str], None],
+    criterion_id: str = "",
+    judge_id: str = "",
+    sweep_id: str = "",
 ) -> Run:
     """Record the run, write its files, and queue it once the transaction is durable.
 
-    Cached completions count at once; keys pending in another run are awaited, not planned twice.
+    ``add_content`` records what the run of this id is about: its cases or cells, in plan order. Cached completions
+    count at once; keys pending in another run are awaited, not planned twice.
     """
-    requests = {request.key: request for _, request in cases}
+    requests = {request.key: request for request in planned}
     cached = completions.usable(tx, list(requests))
     pending = runs.pending_keys(tx)
     own = [request for key, request in requests.items() if key not in cached and key not in pending]
@@ -70,10 +73,11 @@ def start(
         run_id=f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}",
         kind=kind, title=title, criterion_id=criterion_id, judge_id=judge_id, model_id=model.model_id,
         device=device_of(model), status=str(RunStatus.QUEUED) if own else runs.WAITING,
-        needed=len(requests), cached=len(cached), awaited=awaited,
+        needed=len(requests), cached=len(cached), awaited=awaited, sweep_id=sweep_id,
     )  # fmt: skip
-    runs.add(tx, run, [case for case, _ in cases], [request.key for request in own])
-    judgements.derive(tx, list(cached.values()))
+    runs.add(tx, run, [request.key for request in own])
+    add_content(run.run_id)
+    results.derive(tx, list(cached.values()))
     if own:
         run_dir = _write_files(workspace, run, model, own)
         tx.after_commit(lambda: control.start(run_dir))

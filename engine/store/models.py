@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.errors import Refused
 from engine.store.transaction import Transaction, now
 
 
@@ -36,6 +37,14 @@ def find(tx: Transaction, model_id: str) -> Model | None:
     """The model with this fingerprint, or None."""
     row = tx.row("SELECT model_id, name, backend, path, details FROM model WHERE model_id = ?", model_id)
     return Model(row[0], row[1], row[2], row[3], json.loads(row[4])) if row else None
+
+
+def get(tx: Transaction, model_id: str) -> Model:
+    """The model with this fingerprint; raises Refused when it was never used here."""
+    model = find(tx, model_id)
+    if model is None:
+        raise Refused("this model is not known in this workspace", where=model_id)
+    return model
 
 
 def seconds_a_request(tx: Transaction, model_id: str) -> float | None:

@@ -34,6 +34,7 @@ class Run:
     refused_lines: int = 0
     created_at: datetime | None = None
     finished_at: datetime | None = None
+    sweep_id: str = ""
 
     @property
     def to_run(self) -> int:
@@ -46,32 +47,54 @@ class Run:
 
 @dataclass(frozen=True)
 class RunCase:
-    """The case behind one request of a run."""
+    """The case behind one request of a judge's run."""
 
     trace_id: str
     trace_version: int
     request_key: str
 
 
+@dataclass(frozen=True)
+class RunCell:
+    """The prompt and the item (its position in the dataset) behind one request of a sweep's run."""
+
+    prompt_id: str
+    item: int
+    request_key: str
+
+
 _FIELDS = (
     "run_id, kind, title, criterion_id, judge_id, model_id, device, status, needed, cached, awaited, spool_offset, "
-    "refused_lines, created_at, finished_at"
+    "refused_lines, created_at, finished_at, sweep_id"
 )
 
 
-def add(tx: Transaction, run: Run, cases: Sequence[RunCase], planned_keys: Sequence[str]) -> None:
-    """Record a planned run with its cases and the keys that it generates itself."""
+def add(tx: Transaction, run: Run, planned_keys: Sequence[str]) -> None:
+    """Record a planned run with the keys that it generates itself; what it is about follows by ``add_cases`` or ``add_cells``."""
     tx.insert(
         "run", run_id=run.run_id, kind=run.kind, title=run.title, criterion_id=run.criterion_id, judge_id=run.judge_id,
         model_id=run.model_id, device=run.device, status=run.status, needed=run.needed, cached=run.cached,
-        awaited=run.awaited, spool_offset=0, refused_lines=0, created_at=now(), finished_at=None,
+        awaited=run.awaited, spool_offset=0, refused_lines=0, created_at=now(), finished_at=None, sweep_id=run.sweep_id,
     )  # fmt: skip
+    claim(tx, run.run_id, planned_keys)
+
+
+def add_cases(tx: Transaction, run_id: str, cases: Sequence[RunCase]) -> None:
+    """The cases that a judge's run is about, in plan order."""
     tx.append(
         "run_case",
         ("run_id", "trace_id", "trace_version", "request_key", "position"),
-        [(run.run_id, c.trace_id, c.trace_version, c.request_key, i) for i, c in enumerate(cases)],
+        [(run_id, c.trace_id, c.trace_version, c.request_key, i) for i, c in enumerate(cases)],
     )
-    claim(tx, run.run_id, planned_keys)
+
+
+def add_cells(tx: Transaction, run_id: str, cells: Sequence[RunCell]) -> None:
+    """The prompts and items that a sweep's run is about, in plan order."""
+    tx.append(
+        "run_cell",
+        ("run_id", "prompt_id", "item", "request_key", "position"),
+        [(run_id, c.prompt_id, c.item, c.request_key, i) for i, c in enumerate(cells)],
+    )
 
 
 def claim(tx: Transaction, run_id: str, keys: Sequence[str]) -> None:
@@ -140,14 +163,21 @@ def pending_keys(tx: Transaction) -> set[str]:
 
 
 def missing_keys(tx: Transaction, run_id: str) -> list[str]:
-    """Keys of the run's cases without a judgement that no active run is going to generate."""
+    """Keys of the run without a judgement or outcome that no active run is going to generate."""
     rows = tx.rows(
-        "SELECT c.request_key FROM run_case c LEFT JOIN judgement j ON j.run_id = c.run_id AND j.trace_id = c.trace_id "
-        f"WHERE c.run_id = ? AND j.seq IS NULL AND c.request_key NOT IN ({_PENDING}) ORDER BY c.position",
-        run_id,
+        f"SELECT request_key FROM ({_OPEN}) WHERE request_key NOT IN ({_PENDING}) ORDER BY position", run_id, run_id
     )
     return [row[0] for row in rows]
 
+
+# What of a run waits for its result; its id goes in twice.
+_OPEN = (
+    "SELECT c.request_key, c.position FROM run_case c "
+    "LEFT JOIN judgement j ON j.run_id = c.run_id AND j.trace_id = c.trace_id WHERE c.run_id = ? AND j.seq IS NULL "
+    "UNION ALL SELECT c.request_key, c.position FROM run_cell c "
+    "LEFT JOIN outcome o ON o.run_id = c.run_id AND o.prompt_id = c.prompt_id AND o.item = c.item "
+    "WHERE c.run_id = ? AND o.seq IS NULL"
+)
 
 _PENDING = (
     "SELECT r.request_key FROM run_request r JOIN run USING (run_id) LEFT JOIN completion c "
@@ -164,6 +194,18 @@ def cases(tx: Transaction, run_id: str) -> list[RunCase]:
     return [RunCase(*row) for row in rows]
 
 
+def cells(tx: Transaction, run_id: str) -> list[RunCell]:
+    """The cells of a sweep's run in plan order."""
+    rows = tx.rows("SELECT prompt_id, item, request_key FROM run_cell WHERE run_id = ? ORDER BY position", run_id)
+    return [RunCell(*row) for row in rows]
+
+
+def of_sweep(tx: Transaction, sweep_id: str) -> list[Run]:
+    """The runs of one sweep, newest first."""
+    rows = tx.rows(f"SELECT {_FIELDS} FROM run WHERE sweep_id = ? ORDER BY created_at DESC, run_id DESC", sweep_id)
+    return [Run(*row) for row in rows]
+
+
 def requests_of(tx: Transaction, run_id: str) -> dict[str, str]:
     """The request text of every case of a run, by trace id."""
     rows = tx.rows(
@@ -174,15 +216,9 @@ def requests_of(tx: Transaction, run_id: str) -> dict[str, str]:
     return dict(rows)
 
 
-def unjudged(tx: Transaction, run_id: str) -> int:
-    """How many cases of the run have no judgement yet."""
-    return int(
-        tx.value(
-            "SELECT count(*) FROM run_case c LEFT JOIN judgement j ON j.run_id = c.run_id AND j.trace_id = c.trace_id "
-            "WHERE c.run_id = ? AND j.seq IS NULL",
-            run_id,
-        )
-    )
+def open_requests(tx: Transaction, run_id: str) -> int:
+    """How many of the run's cases or cells have no judgement or outcome yet."""
+    return int(tx.value(f"SELECT count(*) FROM ({_OPEN})", run_id, run_id))
 
 
 def figures(tx: Transaction, run_id: str) -> dict[str, Any]:

@@ -62,6 +62,10 @@ class Transaction:
         """The next event number: later events have larger ones."""
         return int(self.value("SELECT nextval('event_seq')"))
 
+    def next_seqs(self, count: int) -> list[int]:
+        """So many event numbers at once, in order."""
+        return sorted(int(row[0]) for row in self.rows("SELECT nextval('event_seq') FROM range(?)", count))
+
     def after_commit(self, action: Callable[[], None]) -> None:
         """Run ``action`` in the store's thread once this transaction is durable."""
         self._after_commit.append(action)

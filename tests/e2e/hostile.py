@@ -124,7 +124,8 @@ def _fill(tx: Transaction, traces_file: Path) -> None:
     settings.write(tx, "expert", text)
     judge = building.build(tx, CRITERION, Model("m1", text, "scripted", text), change=text)
     cases = [RunCase(r.trace_id, 1, f"k{i}") for i, r in enumerate(records[6:-4])]
-    runs.add(tx, Run("r1", "judge", text, CRITERION, judge.judge_id, "m1", text, "failed", len(cases), 0, 0), cases, [])
+    runs.add(tx, Run("r1", "judge", text, CRITERION, judge.judge_id, "m1", text, "failed", len(cases), 0, 0), [])
+    runs.add_cases(tx, "r1", cases)
     judgements.derive(tx, [_reply(case.request_key, number, text) for number, case in enumerate(cases)])
     runs.set_status(tx, "r1", "failed", finished=True)
 

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import time
+import zlib
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,20 @@ class Script:
     """The gate is open while this file exists."""
     verdicts: bool = False
     """Reply as a judge would: FAIL where the response says "wrong", prose without a verdict where it says "mumble"."""
+
+    sums: bool = False
+    """Reply as a model would that adds with the skill (0 to 9) that its prompt states: ``skill 7: 4 + 5``."""
+
+
+def total(request: Request) -> str:
+    """The right sum, one more, or no number at all; which of them follows from the text."""
+    content = request.messages[-1]["content"]
+    skill, _, question = content.removeprefix("skill ").partition(": ")
+    luck = zlib.crc32(content.encode()) % 10
+    if luck == 9:
+        return "I cannot say."
+    right = sum(int(part) for part in question.split(" + "))
+    return f"The answer is {right if luck < int(skill) else right + 1}."
 
 
 def verdict(request: Request) -> str:
@@ -134,10 +149,15 @@ class ScriptedBackend:
             return Completion(request.key, error=f"scripted failure of {request.key}")
         return Completion(
             request.key,
-            text=verdict(request) if self._script.verdicts else reply(request.key),
+            text=self._text(request),
             finish="stop",
             prompt_tokens=10,
             cached_tokens=4,
             completion_tokens=3,
             seconds=self._script.seconds,
         )
+
+    def _text(self, request: Request) -> str:
+        if self._script.verdicts:
+            return verdict(request)
+        return total(request) if self._script.sums else reply(request.key)

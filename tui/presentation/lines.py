@@ -21,6 +21,13 @@ class Span(NamedTuple):
     style: str = "plain"
 
 
+class Cell(NamedTuple):
+    """A cell of a grid: its text, and how dark it is: 0 lowest, 1 highest, None not shaded. The text alone says it all."""
+
+    text: str
+    shade: float | None = None
+
+
 Line = tuple[Span, ...]
 BLANK: Line = ()
 

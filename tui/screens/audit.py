@@ -75,7 +75,7 @@ class AuditScreen(DeskScreen):
     async def on_change(self, change: Change) -> None:
         if change.store_changed or change.runs_changed:
             self._runs = await self.desk.do(audit.measured_runs, self.desk.criterion_id)
-        if self._audit is None or change.store_changed or change.runs_changed or self.desk.run_id in change.judged:
+        if self._audit is None or change.store_changed or change.runs_changed or self.desk.run_id in change.gained:
             await self._measure()
 
     async def _measure(self) -> None:

@@ -46,7 +46,9 @@ class RunsScreen(DeskScreen):
             id="runs.resume",
         ),
         Binding("X", "cancel", "cancel", tooltip="Stop the run; what it has generated is kept", id="runs.cancel"),
-        Binding("a", "open_audit", "audit", tooltip="The figures of this run", id="runs.audit"),
+        Binding(
+            "a", "open_figures", "figures", tooltip="The audit of this run, or its score matrix", id="runs.figures"
+        ),
     ]
 
     def __init__(self) -> None:
@@ -78,7 +80,7 @@ class RunsScreen(DeskScreen):
 
     @on(RowList.Chosen, "#runs")
     def _chosen(self) -> None:
-        self.action_open_audit()
+        self.action_open_figures()
 
     @property
     def _current(self) -> Run | None:
@@ -154,9 +156,12 @@ class RunsScreen(DeskScreen):
             }[what]
         )
 
-    def action_open_audit(self) -> None:
+    def action_open_figures(self) -> None:
         run = self._current
-        if run is not None:
+        if run is not None and run.kind == "sweep":
+            self.desk.sweep_run_id = run.run_id
+            self.go("sweep")
+        elif run is not None:
             self.desk.run_id = run.run_id
             self.desk.criterion_id = run.criterion_id
             self.go("audit")

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from engine import orphans
 from engine.importing.records import TraceRecord
 from engine.judging.criterion import Criterion
 from engine.judging.judge import Judge
@@ -103,7 +104,7 @@ class Bench:
     def ingest(self) -> None:
         while self.store.call(ingest, self.workspace).more:
             pass
-        self.store.call(rounds.adopt_orphans, self.workspace)
+        self.store.call(orphans.adopt, self.workspace)
 
     def finish(self, *wanted: Run) -> None:
         def done() -> bool:

@@ -1,0 +1,51 @@
+"""The items behind one cell of the score matrix: what was asked, what came back, how it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.store import datasets, outcomes, prompts, runs, sweeps
+from engine.store.transaction import Transaction
+
+
+@dataclass(frozen=True)
+class ItemOutcome:
+    """One item under one prompt. ``score`` is None before there is an outcome, and when the request failed."""
+
+    item_id: str
+    text: str
+    answer: str
+    score: float | None
+    extracted: str
+    no_answer: bool
+    rule: str
+    problem: str
+    reply: str
+    messages: tuple[Mapping[str, str], ...]
+
+
+def of_cell(tx: Transaction, run_id: str, seed: int, k: int, prompt_id: str) -> list[ItemOutcome]:
+    """The items that this condition draws, under this prompt; the wrong ones first."""
+    from stats.subsets import draw
+
+    run = runs.get(tx, run_id)
+    sweep = sweeps.get(tx, run.sweep_id)
+    pool = sweep.pool_items
+    positions = [pool[int(index)] for index in draw(seed, len(pool), k)]
+    prompt = prompts.by_id(tx, [prompt_id])[prompt_id]
+    items = datasets.items(tx, sweep.dataset_id, positions)
+    by_item = {o.item: o for o in outcomes.of_run(tx, run.run_id) if o.prompt_id == prompt_id}
+    replies = outcomes.texts(tx, run.run_id, prompt_id, positions)
+    found = []
+    for position in positions:
+        item, outcome = items[position], by_item.get(position)
+        text = next((item.fields[name] for name in prompt.fields if name in item.fields), "")
+        found.append(
+            ItemOutcome(
+                item.item_id, text, item.answer, outcome.score if outcome else None, outcome.extracted if outcome else "",
+                bool(outcome and outcome.no_answer), outcome.rule if outcome else "", outcome.problem if outcome else "",
+                replies.get(position, ""), tuple(prompt.messages(item.fields)),
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda item: (item.score is None, item.score or 0.0, not item.no_answer))

@@ -1,0 +1,110 @@
+"""Starting a sweep: the protocol kept, every (prompt, item) rendered, what is cached left out, the rest planned in blocks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.backends.protocol import Request
+from engine.errors import Refused
+from engine.runs import planning
+from engine.runs.keys import request_key
+from engine.runs.planning import Plan
+from engine.store import datasets, models, prompts, runs, sweeps
+from engine.store.models import Model
+from engine.store.runs import Run, RunCell
+from engine.store.transaction import Transaction
+from engine.store.workspace import Workspace
+from engine.sweeping import sweep as protocol
+from engine.sweeping.dataset import Dataset, Item
+from engine.sweeping.prompt import Prompt, check_fields
+from engine.sweeping.scoring import SCORERS, check_answer
+from engine.sweeping.sweep import BLOCK_ITEMS, LETTERS, MAX_TOKENS, POOL_SEED, Sweep
+
+
+@dataclass(frozen=True)
+class SweepOrder:
+    """What somebody wants swept. Zeros and empty tuples stand for the defaults."""
+
+    prompts: tuple[Prompt, ...]
+    dataset: Dataset
+    scorer: str = "exact"
+    items: int = 0
+    """Size of the pool that conditions draw from; 0 for the whole dataset."""
+    seeds: tuple[int, ...] = ()
+    ks: tuple[int, ...] = ()
+    max_tokens: int = 0
+
+
+def sweep_of(order: SweepOrder, model: Model) -> Sweep:
+    """The protocol that an order comes to; raises Refused or EvaldeskError for one that cannot be carried out."""
+    if order.scorer not in SCORERS:
+        raise Refused(f"there is no scorer {order.scorer!r}", remedy=f"Say one of: {', '.join(SCORERS)}.")
+    check_fields(order.prompts, order.dataset.common_fields)
+    letters = _letters(order.dataset) if order.scorer == "choice" else ""
+    for item in order.dataset.items:
+        check_answer(order.scorer, item.answer, letters)
+    pool = order.items or len(order.dataset.items)
+    seeds = order.seeds or protocol.DEFAULT_SEEDS
+    ks = tuple(sorted(order.ks)) or protocol.default_ks(pool)
+    protocol.check(seeds, ks, pool, len(order.dataset.items))
+    sampling = {"temperature": 0, "max_tokens": order.max_tokens or MAX_TOKENS[order.scorer], "seed": 0}
+    return Sweep(
+        dataset_id=order.dataset.dataset_id, dataset_items=len(order.dataset.items), scorer=order.scorer,
+        model_id=model.model_id, prompts=tuple((p.prompt_id, p.name) for p in order.prompts), pool=pool, seeds=seeds, ks=ks,
+        sampling=sampling, letters=letters, pool_seed=POOL_SEED, name=f"{order.dataset.name} × {model.name}",
+    )  # fmt: skip
+
+
+def plan(tx: Transaction, order: SweepOrder, model: Model) -> tuple[Sweep, Plan]:
+    """What this order would have to generate; nothing is kept."""
+    sweep = sweep_of(order, model)
+    items = dict(enumerate(order.dataset.items))
+    by_id = {prompt.prompt_id: prompt for prompt in order.prompts}
+    return sweep, planning.preview(tx, [request for _, request in _cells(sweep, by_id, items)])
+
+
+def start(tx: Transaction, workspace: Workspace, order: SweepOrder, model: Model, source: str = "") -> Run:
+    """Keep prompts, dataset and protocol, and start a run over what has no result yet."""
+    sweep = sweep_of(order, model)
+    models.remember(tx, model)
+    prompts.remember(tx, order.prompts, source)
+    datasets.remember(tx, order.dataset, source)
+    sweeps.remember(tx, sweep)
+    items = dict(enumerate(order.dataset.items))
+    cells = _cells(sweep, {prompt.prompt_id: prompt for prompt in order.prompts}, items)
+    return planning.start(
+        tx, workspace, kind="sweep", title=f"{sweep.name}, {len(sweep.prompts)} prompts", model=model, sweep_id=sweep.sweep_id,
+        planned=[request for _, request in cells],
+        add_content=lambda run_id: runs.add_cells(tx, run_id, [cell for cell, _ in cells]),
+    )  # fmt: skip
+
+
+def requests_of(tx: Transaction, run: Run) -> list[Request]:
+    """The requests of a sweep's run again, as they were planned."""
+    sweep = sweeps.get(tx, run.sweep_id)
+    known = prompts.by_id(tx, [prompt_id for prompt_id, _ in sweep.prompts])
+    return [request for _, request in _cells(sweep, known, datasets.items(tx, sweep.dataset_id, sweep.pool_items))]
+
+
+def _cells(sweep: Sweep, by_id: dict[str, Prompt], items: dict[int, Item]) -> list[tuple[RunCell, Request]]:
+    """Items in a seeded random order, in blocks; inside a block by prompt, so that common prefixes follow each other."""
+    pool = sweep.pool_items
+    order = [pool[index] for index in sweep.needed_items]
+    random.Random(sweep.pool_seed).shuffle(order)
+    cells = []
+    for begin in range(0, len(order), BLOCK_ITEMS):
+        for prompt_id, _ in sweep.prompts:
+            for position in order[begin : begin + BLOCK_ITEMS]:
+                messages = by_id[prompt_id].messages(items[position].fields)
+                key = request_key(sweep.model_id, messages, sweep.sampling, None)
+                request = Request(key, messages, dict(sweep.sampling), None)
+                cells.append((RunCell(prompt_id, position, key), request))
+    return cells
+
+
+def _letters(dataset: Dataset) -> str:
+    """The letters up to the last one that is a right answer somewhere, at least A to D."""
+    used: Sequence[int] = [LETTERS.find(item.answer.strip().upper()) for item in dataset.items if item.answer.strip()]
+    return LETTERS[: max([3, *used]) + 1]

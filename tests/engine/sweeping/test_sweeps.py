@@ -1,0 +1,226 @@
+"""A sweep from protocol to tables: each cell once, conditions from one matrix, what the screens show kept as it is."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.errors import EvaldeskError, Refused
+from engine.runs import control, locks, queue
+from engine.runs.protocol import RunDir
+from engine.store import runs
+from engine.sweeping import items, starting
+from engine.sweeping.dataset import Dataset, Item
+from engine.sweeping.prompt import Prompt
+from engine.sweeping.results import results_json
+from stats.ranks import fair_ranks
+from stats.subsets import draw
+from tests.engine.measuring.conftest import wait_until
+from tests.engine.scripted_backend import total
+from tests.engine.sweeping.conftest import Sweeper, skilled, sums, with_prompts
+
+
+def expected(sweeper: Sweeper) -> np.ndarray:
+    """Pool x prompts: what the scripted model gets right, worked out from its texts alone."""
+    from engine.backends.protocol import Request
+
+    order = sweeper.order
+    pool = [int(i) for i in draw(0, len(order.dataset.items), order.items)]
+    matrix = np.zeros((len(pool), len(order.prompts)))
+    for row, position in enumerate(pool):
+        item = order.dataset.items[position]
+        for column, prompt in enumerate(order.prompts):
+            said = total(Request("", prompt.messages(item.fields), {}))
+            matrix[row, column] = said == f"The answer is {item.answer}."
+    return matrix
+
+
+def test_the_score_matrix_is_the_outcomes_on_each_conditions_items(sweeper: Sweeper) -> None:
+    found = sweeper.swept()
+    truth = expected(sweeper)
+    assert 0 < truth.mean() < 1
+    assert [(c.seed, c.k) for c in found.matrix.conditions] == [(s, k) for k in (10, 20) for s in (1, 2, 3)]
+    for row, condition in enumerate(found.matrix.conditions):
+        on = truth[draw(condition.seed, 30, condition.k)]
+        assert found.matrix.sums[row].tolist() == on.sum(axis=0).tolist()
+        assert found.matrix.counts[row].tolist() == [condition.k] * 3
+        assert found.ranks[row].tolist() == fair_ranks(on.sum(axis=0)).tolist()
+
+
+def test_only_items_that_some_condition_draws_are_generated_each_once(sweeper: Sweeper) -> None:
+    found = sweeper.swept(replace(sweeper.order, ks=(3, 6)))
+    touched = {int(i) for c in found.matrix.conditions for i in draw(c.seed, 30, c.k)}
+    assert found.run.needed == len(touched) * 3 < 90
+    assert len(sweeper.generated()) == len(set(sweeper.generated())) == found.run.needed
+
+
+def test_the_same_protocol_again_gives_equal_figures_and_generates_nothing(sweeper: Sweeper) -> None:
+    first = sweeper.swept()
+    count = len(sweeper.generated())
+    run = sweeper.start()
+    assert (run.status, run.cached, run.to_run) == ("done", first.run.needed, 0)
+    again, before = results_json(sweeper.results(run)), results_json(first)
+    for name in ("prompts", "score_matrix", "agreement", "sweep"):
+        assert again[name] == before[name]
+    assert len(sweeper.generated()) == count
+
+
+def test_more_conditions_on_the_same_items_cost_nothing(sweeper: Sweeper) -> None:
+    sweeper.swept(replace(sweeper.order, ks=(30,)))
+    count = len(sweeper.generated())
+    found = sweeper.swept(replace(sweeper.order, seeds=(7, 8, 9, 10), ks=(5, 10, 15, 20)))
+    assert found.run.to_run == 0
+    assert len(found.matrix.conditions) == 16
+    assert len(sweeper.generated()) == count
+
+
+def test_the_tables_equal_what_the_screens_show(sweeper: Sweeper) -> None:
+    found = sweeper.swept()
+    names = dict(found.sweep.prompts)
+    said = results_json(found)
+    assert [
+        {"seed": s, "k": k, "prompt": names[p], "sum": total_, "n": n}
+        for s, k, p, total_, n in sweeper.rows(
+            "SELECT seed, k, prompt_id, score_sum, n FROM score_matrix ORDER BY k, seed, rowid"
+        )
+    ] == said["score_matrix"]
+    assert [
+        {"a": {"seed": sa, "k": ka}, "b": {"seed": sb, "k": kb}, "tau_b": t, "rho": r, "top1": o, "topm": m}
+        for sa, ka, sb, kb, t, r, o, m in sweeper.rows(
+            "SELECT seed_a, k_a, seed_b, k_b, tau_b, rho, top1, topm FROM agreement ORDER BY rowid"
+        )
+    ] == said["agreement"]
+    assert len(said["agreement"]) == 15
+    ranking = sweeper.rows(
+        "SELECT prompt_id, rank, score_sum, n, mean, low, high, no_answer, failed FROM ranking ORDER BY rowid"
+    )
+    assert ranking == [
+        (s.prompt_id, s.rank, s.score_sum, s.n, s.mean, s.low, s.high, s.no_answer, s.failed) for s in found.scores
+    ]
+    assert sum(s.no_answer for s in found.scores) > 0
+
+
+def test_another_top_set_is_written_too(sweeper: Sweeper) -> None:
+    found = sweeper.swept()
+    sweeper.results(found.run, top=1)
+    assert sweeper.rows("SELECT DISTINCT top FROM agreement") == [(1,)]
+    assert sweeper.rows("SELECT count(*) FROM agreement WHERE top1 = topm") == [(15,)]
+
+
+def test_requests_come_in_blocks_of_items_and_in_a_block_by_prompt(sweeper: Sweeper) -> None:
+    run = sweeper.start(hold_after=0)
+    cells = sweeper.store.call(runs.cells, run.run_id)
+    block = cells[: 16 * 3]
+    assert [cell.prompt_id for cell in block] == [p for p, _ in sweeper.results(run).sweep.prompts for _ in range(16)]
+    assert len({cell.item for cell in block}) == 16
+    first = [cell.item for cell in cells if cell.prompt_id == cells[0].prompt_id]
+    assert first != sorted(first), "the order of items is drawn"
+
+
+def test_while_it_runs_only_what_is_there_counts(sweeper: Sweeper) -> None:
+    run = sweeper.start(hold_after=30)
+    wait_until(lambda: sweeper.ingest() or sweeper.results(run).done >= 20)
+    half = sweeper.results(run)
+    assert 0 < half.done < half.needed
+    assert half.matrix.counts.sum() < half.matrix.counts.size * 10
+    (sweeper.folder / "gate").touch()
+    sweeper.finish(run)
+    assert sweeper.results(run).complete
+
+
+def test_a_failed_request_is_no_wrong_answer(sweeper: Sweeper) -> None:
+    run = sweeper.start(hold_after=0)
+    lost = sweeper.store.call(runs.cells, run.run_id)[0]
+    control.cancel(RunDir(sweeper.store.workspace.runs / run.run_id))
+    wait_until(lambda: sweeper.ingest() or sweeper.store.call(runs.get, run.run_id).status == "cancelled")
+    found = sweeper.swept(fail_keys=[lost.request_key])
+    score = next(s for s in found.scores if s.prompt_id == lost.prompt_id)
+    assert (score.failed, score.n) == (1, found.run.needed // 3 - 1)
+    assert found.complete
+    again = sweeper.start()
+    assert again.to_run == 1, "an error is tried again by the next sweep"
+
+
+def test_enter_on_a_cell_gives_its_items_with_raw_outputs(sweeper: Sweeper) -> None:
+    found = sweeper.swept()
+    condition, (prompt_id, name) = found.matrix.conditions[3], found.sweep.prompts[1]
+    listed = sweeper.store.call(items.of_cell, found.run.run_id, condition.seed, condition.k, prompt_id)
+    assert len(listed) == condition.k
+    assert sum(item.score or 0 for item in listed) == found.matrix.sums[3, 1]
+    assert all(item.messages[0]["content"].startswith(name.replace("-", " ")) for item in listed)
+    assert {item.reply for item in listed if item.no_answer} == {"I cannot say."}
+    assert [item.score for item in listed] == sorted(item.score or 0 for item in listed), "the wrong ones first"
+
+
+def test_a_missing_field_is_refused_before_anything_runs(sweeper: Sweeper) -> None:
+    order = with_prompts(sweeper.order, *skilled(3), Prompt("typo", "{qestion}"))
+    with pytest.raises(Refused, match=r"'typo' asks for \{qestion\}"):
+        sweeper.start(order)
+    assert sweeper.rows("SELECT count(*) FROM run") == [(0,)]
+
+
+def test_a_reference_that_the_scorer_cannot_read_is_refused_before_anything_runs(sweeper: Sweeper) -> None:
+    odd = Dataset("odd", (*sums(20).items, Item("x", {"question": "1 + 1"}, "two")))
+    with pytest.raises(EvaldeskError, match="two"):
+        sweeper.start(replace(sweeper.order, dataset=odd, items=0, ks=(5,)))
+    assert sweeper.rows("SELECT count(*) FROM run") == [(0,)]
+
+
+@pytest.mark.parametrize(("pool", "ks"), [(41, (10,)), (30, (31,)), (30, (0,)), (30, (10, 10))])
+def test_conditions_that_cannot_be_drawn_are_refused(sweeper: Sweeper, pool: int, ks: tuple[int, ...]) -> None:
+    with pytest.raises(Refused):
+        sweeper.start(replace(sweeper.order, items=pool, ks=ks))
+
+
+def test_a_plan_keeps_nothing(sweeper: Sweeper) -> None:
+    _, plan = sweeper.store.call(starting.plan, sweeper.order, sweeper.model())
+    assert (plan.cached, plan.awaited) == (0, 0)
+    assert plan.to_run == plan.needed > 0
+    for table in ("sweep", "prompt", "dataset", "item", "run", "model"):
+        assert sweeper.rows(f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_two_sweeps_of_the_same_cells_share_them_and_the_second_survives_the_first(sweeper: Sweeper) -> None:
+    first = sweeper.start(hold_after=20)
+    wait_until(lambda: sweeper.ingest() or sweeper.results(first).done >= 10)
+    second = sweeper.start(hold_after=20)
+    assert second.awaited + second.cached == second.needed
+    control.cancel(RunDir(sweeper.store.workspace.runs / first.run_id))
+    (sweeper.folder / "gate").touch()
+    sweeper.finish(second)
+    found = sweeper.results(second)
+    assert found.complete
+    assert found.matrix.sums.tolist() == [
+        expected(sweeper)[draw(c.seed, 30, c.k)].sum(axis=0).tolist() for c in found.matrix.conditions
+    ]
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_the_matrix_is_that_of_an_undisturbed_sweep(sweeper: Sweeper, seed: int) -> None:
+    rng = random.Random(seed)
+    run = sweeper.start(seconds=0.05)
+    run_dir = RunDir(sweeper.store.workspace.runs / run.run_id)
+    kills = 0
+    for share in sorted(rng.uniform(0.05, 0.9) for _ in range(3)):
+        wait_until(lambda share=share: sweeper.ingest() or sweeper.results(run).done >= share * run.needed)
+        victim = rng.choice([run_dir.lock, queue.device_lock("cpu")])
+        pid = locks.holder(victim)[0] if victim.exists() and locks.is_held(victim) else 0
+        if pid > 1:
+            os.kill(pid, signal.SIGKILL)
+            kills += 1
+            wait_until(lambda victim=victim, pid=pid: not locks.is_held(victim) or locks.holder(victim)[0] != pid)
+        # What R does on the Runs screen, for the case that both are gone.
+        control.resume(run_dir)
+    sweeper.finish(run)
+    assert kills
+    found = sweeper.results(run)
+    truth = expected(sweeper)
+    assert found.matrix.sums.tolist() == [
+        truth[draw(c.seed, 30, c.k)].sum(axis=0).tolist() for c in found.matrix.conditions
+    ]
+    assert sweeper.rows("SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [(run.needed, run.needed)]

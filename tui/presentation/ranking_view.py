@@ -1,0 +1,116 @@
+"""A ranking in text: scores with intervals, agreement between conditions as cells, what the selection rules choose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.sweeping.results import PromptScore, SweepResults
+from engine.sweeping.selecting import Selection
+from tui.presentation.lines import Cell, Line, Span, line, pad, wrapped
+from tui.presentation.sweep_view import digits, share
+from tui.widgets.literal import one_line
+
+FIGURES = {"tau_b": "tau-b", "rho": "rho", "top1": "top-1", "topm": "top-{m}"}
+_FIXED = 44
+
+
+def figure_name(figure: str, top: int) -> str:
+    """What a figure of agreement is called on the screen."""
+    return FIGURES[figure].format(m=top)
+
+
+def score_lines(results: SweepResults, width: int) -> list[Line]:
+    """The prompts best first: rank, mean, interval drawn to scale."""
+    ranked = results.ranked
+    name_width = max(min(max((len(one_line(s.name)) for s in ranked), default=4), width - _FIXED - 10), 8)
+    room = max(width - name_width - _FIXED, 10)
+    low = min((s.low for s in ranked if s.low is not None), default=0.0)
+    high = max((s.high for s in ranked if s.high is not None), default=1.0)
+    lines = [
+        line((f"{'rank':>5}  {pad('prompt', name_width)}  {'mean':>5}  {'95 % over items':<14}  {'right':>10}  ", "dim"),
+             (f"{share(low, 2)} {'':^{max(room - 9, 0)}} {share(high, 2)}", "dim"))
+    ]  # fmt: skip
+    return lines + [_score_line(score, name_width, room, low, high) for score in ranked]
+
+
+def _score_line(score: PromptScore, name_width: int, room: int, low: float, high: float) -> Line:
+    rank = "–" if score.rank is None else f"{score.rank:g}"
+    interval = f"[{share(score.low)}, {share(score.high)}]" if score.low is not None else ""
+    return (
+        Span(f"{rank:>5}  "),
+        Span(pad(one_line(score.name), name_width), "strong"),
+        Span(f"  {share(score.mean):>5}  "),
+        Span(f"{interval:<14}  ", "dim"),
+        Span(f"{f'{score.score_sum:g} of {score.n}':>10}  "),
+        Span(interval_bar(score.mean, score.low, score.high, low, high, room), "accent"),
+    )
+
+
+def interval_bar(
+    mean: float | None, low: float | None, high: float | None, left: float, right: float, width: int
+) -> str:
+    """``├──●──┤`` on a scale from ``left`` to ``right`` in ``width`` cells."""
+    if mean is None or low is None or high is None or right <= left:
+        return ""
+
+    def place(value: float) -> int:
+        return max(0, min(round((value - left) / (right - left) * (width - 1)), width - 1))
+
+    cells = [" "] * width
+    for position in range(place(low), place(high) + 1):
+        cells[position] = "─"
+    cells[place(low)], cells[place(high)], cells[place(mean)] = "├", "┤", "●"
+    return "".join(cells)
+
+
+def agreement_cells(results: SweepResults, figure: str, shown: Sequence[int], cell_width: int) -> list[list[Cell]]:
+    """One figure of agreement in hundredths between the conditions ``shown``; the diagonal is blank."""
+    values = getattr(results.agreement, figure)
+    rows = []
+    for i in shown:
+        row = []
+        for j in shown:
+            value = float(values[i, j])
+            row.append(Cell("", None) if i == j else Cell(digits(value, cell_width), None if value != value else value))
+        rows.append(row)
+    return rows
+
+
+def agreement_readout(results: SweepResults, row: int, column: int) -> str:
+    """Two conditions in words, with all four figures."""
+    a, b = results.matrix.conditions[row], results.matrix.conditions[column]
+    if row == column:
+        return f"seed {a.seed}, k {a.k}: choose two different conditions"
+    agreement = results.agreement
+    figures = "  ".join(
+        f"{figure_name(figure, results.top)} {share(None if value != value else float(value), 2)}"
+        for figure in FIGURES
+        for value in [getattr(agreement, figure)[row, column]]
+    )
+    shared = f", {len(set(_drawn(results, row)) & set(_drawn(results, column)))} items in common"
+    same = "  (one seed: the smaller subset lies in the larger)" if a.seed == b.seed else ""
+    return f"seed {a.seed} k {a.k} – seed {b.seed} k {b.k}: {figures}{shared}{same}"
+
+
+def selection_lines(selection: Selection, width: int) -> list[Line]:
+    """What mean and LCB choose, and what their choices scored on the conditions that were held out."""
+    lines: list[Line] = []
+    for choice in selection.choices:
+        winners = ", ".join(one_line(name) for name in choice.winners) or "nothing yet"
+        tied = "  (tied)" if len(choice.winners) > 1 else ""
+        held = (
+            f"held-out {choice.parts} {selection.holdout}s: {share(choice.held_out_mean)} ± {share(choice.held_out_std)}"
+            if choice.held_out_mean is not None
+            else "nothing to hold out yet"
+        )
+        lines.append(line((pad(choice.rule, 12), "strong"), winners, (tied, "warn"), (f"   {held}", "dim")))
+    for note in selection.notes:
+        lines += wrapped(note, width, "dim")
+    return lines
+
+
+def _drawn(results: SweepResults, row: int) -> list[int]:
+    from stats.subsets import draw
+
+    condition = results.matrix.conditions[row]
+    return [int(index) for index in draw(condition.seed, results.sweep.pool, condition.k)]
