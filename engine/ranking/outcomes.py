@@ -62,8 +62,12 @@ def read_outcomes(path: str | Path) -> OutcomeTable:
     path = Path(path)
     rows = list(readable_rows(path, kept=_KEPT))
     columns = list(dict.fromkeys(name for row in rows for name in row.fields))
-    if not rows:
-        raise _error(path.name, "has no rows", "Give a row for each item and a column for each prompt.")
+    if not rows or not columns:
+        raise _error(
+            path.name,
+            "has no rows" if not rows else "has no columns",
+            "Give a row for each item and a column for each prompt.",
+        )
     found = _long_columns(path.name, rows, columns)
     table = _wide(path.name, rows, columns) if found is None else _long(path.name, rows, columns, found)
     if np.isnan(table.values).all():

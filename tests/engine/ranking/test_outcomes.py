@@ -103,6 +103,7 @@ class TestWide:
 
     def test_files_with_nothing_in_them(self, tmp_path: Path) -> None:
         assert "no rows" in refused(write_csv(tmp_path / "a.csv", ["id", "p"]))
+        assert "no columns" in refused(write_jsonl(tmp_path / "d.jsonl", {}, {}))
         assert "no column of outcomes" in refused(write_csv(tmp_path / "b.csv", ["id"], ["x"]))
         assert "every cell is blank" in refused(write_csv(tmp_path / "c.csv", ["id", "p"], ["x", ""]))
 
