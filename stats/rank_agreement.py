@@ -163,14 +163,14 @@ def summarise(matrix: ArrayLike, pairs: ArrayLike, seeds: ArrayLike) -> PairSumm
 
 def _jackknife(values: Floats, ends: NDArray[np.int64]) -> float | None:
     """Standard error of the mean over pairs, leaving out each seed with all its pairs."""
-    names = np.unique(ends)
-    without = []
-    for seed in names:
-        rest = values[(ends != seed).all(axis=1)]
-        if not rest.size:
-            return None
-        without.append(float(rest.mean()))
-    left_out = np.array(without)
+    names, at = np.unique(ends, return_inverse=True)
+    first, second = at.reshape(ends.shape).T
+    twice = np.where(first == second, 0.0, 1.0)
+    touching = np.bincount(first, values, len(names)) + np.bincount(second, values * twice, len(names))
+    left = len(values) - np.bincount(first, minlength=len(names)) - np.bincount(second, twice, len(names))
+    if left.min() < 1:
+        return None
+    left_out = (values.sum() - touching) / left
     return float(np.sqrt((len(names) - 1) / len(names) * ((left_out - left_out.mean()) ** 2).sum()))
 
 

@@ -69,18 +69,7 @@ def modal_reference(ranks: ArrayLike) -> Reference:
     values = np.asarray(ranks, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"a reference needs conditions x prompts, got the shape {values.shape}")
-    whole, counts = np.unique(values, axis=0, return_counts=True, equal_nan=True)
-    most = int(counts.max())
-    if most > 1 and int((counts == most).sum()) == 1:
-        return Reference(whole[int(counts.argmax())], "ranking", most, 0)
-    typical, ties = np.full(values.shape[1], np.nan), 0
-    for prompt, column in enumerate(values.T):
-        seen, times = np.unique(column[~np.isnan(column)], return_counts=True)
-        if seen.size:
-            modes = seen[times == times.max()]
-            ties += int(modes.size > 1)
-            typical[prompt] = modes.mean()
-    return Reference(fair_ranks(-typical), "per_prompt", most, ties)
+    return _Frequencies(values).reference()
 
 
 def against_others(ranks: ArrayLike, m: int) -> ReferenceAgreement:
@@ -96,7 +85,8 @@ def against_others(ranks: ArrayLike, m: int) -> ReferenceAgreement:
     share = float(crowned.mean(axis=0).max()) if len(crowned) else None
     if len(values) < 2:
         return ReferenceAgreement(None, None, None, None, share, len(values), 0, 0)
-    references = [modal_reference(np.delete(values, own, axis=0)) for own in range(len(values))]
+    frequencies = _Frequencies(values)
+    references = [frequencies.reference(without=own) for own in range(len(values))]
     figures = [between(values[own : own + 1], reference.ranks[None, :], m) for own, reference in enumerate(references)]
     return ReferenceAgreement(
         tau_b=_mean([figure.tau_b for figure in figures]),
@@ -108,6 +98,41 @@ def against_others(ranks: ArrayLike, m: int) -> ReferenceAgreement:
         per_prompt=sum(reference.kind == "per_prompt" for reference in references),
         ties=sum(reference.ties > 0 for reference in references),
     )
+
+
+class _Frequencies:
+    """How often each ranking occurs, and each rank of each prompt: counted once, for every condition left out in turn."""
+
+    def __init__(self, values: Floats) -> None:
+        n_prompts = values.shape[1]
+        # Fair ranks are halves of whole numbers: 1, 1.5, 2 ... M.
+        self._places = np.where(np.isnan(values), -1, 2.0 * np.nan_to_num(values) - 2.0).astype(np.int64)
+        # Compared as whole numbers, so that rankings which lack the same prompts are the same.
+        _, at, group, self._counts = np.unique(
+            self._places, axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
+        self._whole, self._group = values[at], group.reshape(-1)
+        self._times = np.zeros((n_prompts, 2 * n_prompts - 1), dtype=np.int64)
+        for row in self._places:
+            ranked = np.flatnonzero(row >= 0)
+            self._times[ranked, row[ranked]] += 1
+
+    def reference(self, without: int | None = None) -> Reference:
+        counts, times = self._counts.copy(), self._times.copy()
+        if without is not None:
+            counts[self._group[without]] -= 1
+            own = self._places[without]
+            ranked = np.flatnonzero(own >= 0)
+            times[ranked, own[ranked]] -= 1
+        most = int(counts.max())
+        if most > 1 and int((counts == most).sum()) == 1:
+            return Reference(self._whole[int(counts.argmax())], "ranking", most, 0)
+        best = times.max(axis=1, keepdims=True)
+        modes = (times == best) & (best > 0)
+        number = modes.sum(axis=1)
+        ranks = 1.0 + np.arange(times.shape[1]) / 2.0
+        typical = np.where(number > 0, modes @ ranks / np.maximum(number, 1), np.nan)
+        return Reference(fair_ranks(-typical), "per_prompt", most, int((number > 1).sum()))
 
 
 def _mean(cells: list[Floats]) -> float | None:

@@ -19,6 +19,7 @@ of *this* dataset would agree; whether new items would is another question.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -27,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stats.rank_agreement import mean_over_pairs
 from stats.ranks import fair_ranks, ranked_pairs, tied_on_top, tied_pairs
-from stats.subsets import Condition, as_outcomes, is_binary, score_matrix
+from stats.subsets import as_outcomes, is_binary, resampled_means
 
 Floats = NDArray[np.float64]
 Method = Literal["exact", "approximate", "simulated"]
@@ -38,7 +39,6 @@ DRAWS: Final = 2000
 MAX_EXACT_PROMPTS: Final = 60
 """Most prompts for which `stability` works out all pairs exactly; above it they come from `normal_pair_probabilities`."""
 
-_FIRST_SEED: Final = 1 << 32  # Apart from the small numbers that people give as seeds.
 _NEGLIGIBLE: Final = 1e-18
 
 
@@ -124,11 +124,9 @@ def pair_probabilities(outcomes: ArrayLike, k: int) -> PairProbabilities:
 
     ``outcomes`` [N, M] must be 0/1 and complete. Raises ValueError otherwise, or when k is not in 1..N.
     """
-    from scipy.special import gammaln
-
     only, n_items = _only(outcomes, k)
     n_prompts = len(only)
-    log_factorial = np.asarray(gammaln(np.arange(n_items + 1) + 1.0), dtype=np.float64)
+    log_factorial = np.array([math.lgamma(n + 1.0) for n in range(n_items + 1)])
     known: dict[tuple[int, int], tuple[float, float]] = {}
     wins, ties = np.zeros((n_prompts, n_prompts)), np.eye(n_prompts)
     for i in range(n_prompts):
@@ -214,8 +212,7 @@ def simulate(outcomes: ArrayLike, k: int, m: int, draws: int = DRAWS) -> Simulat
     values = as_outcomes(outcomes)
     if draws < 2:
         raise ValueError(f"agreement needs at least two draws, got {draws!r}")
-    conditions = [Condition(_FIRST_SEED + draw, k) for draw in range(draws)]
-    ranks = fair_ranks(score_matrix(values, conditions).means)
+    ranks = fair_ranks(resampled_means(values, k, draws))
     agreement = mean_over_pairs(ranks, m)
     pairs = int(ranked_pairs(ranks).sum())
     on_top = tied_on_top(ranks)

@@ -14,7 +14,7 @@ array([2, 4, 7, 9])
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,27 +107,45 @@ def score_matrix(outcomes: ArrayLike, conditions: Sequence[Condition]) -> ScoreM
     for condition in conditions:
         if condition.k > n_items:
             raise ValueError(f"{condition.k} of {n_items} items cannot be drawn without replacement")
-    present = ~np.isnan(values)
-    filled = np.where(present, values, 0.0)
-    steps, scale, exact = whole_steps(filled)
-    units = np.empty((len(conditions), n_prompts))
-    counts = np.empty((len(conditions), n_prompts), dtype=np.int64)
     order = {seed: _permutation(seed, n_items) for seed in {condition.seed for condition in conditions}}
-    rows = max(1, _TILE_CELLS // n_items)
-    for begin in range(0, len(conditions), rows):
-        part = conditions[begin : begin + rows]
-        end = begin + len(part)
-        drawn = np.zeros((len(part), n_items))
-        for row, condition in enumerate(part):
-            drawn[row, order[condition.seed][: condition.k]] = 1.0
-        counts[begin:end] = drawn @ present
-        if exact:
-            units[begin:end] = drawn @ steps
-        else:
-            # Row after row in one order for all prompts, so that equal prompts get equal sums; a matrix product may not.
-            for row in range(len(part)):
-                units[begin + row] = _ordered_sum(steps[drawn[row] > 0.0])
-    return ScoreMatrix(tuple(conditions), units, counts, scale, exact)
+
+    def masks() -> Iterator[Floats]:
+        rows = _tile_rows(n_items)
+        for begin in range(0, len(conditions), rows):
+            part = conditions[begin : begin + rows]
+            drawn = np.zeros((len(part), n_items))
+            for row, condition in enumerate(part):
+                drawn[row, order[condition.seed][: condition.k]] = 1.0
+            yield drawn
+
+    units, counts, scale, exact = _score(values, masks())
+    return ScoreMatrix(tuple(conditions), units.reshape(-1, n_prompts), counts.reshape(-1, n_prompts), scale, exact)
+
+
+def resampled_means(outcomes: ArrayLike, k: int, draws: int, seed: int = 0) -> Floats:
+    """[draws, M], each prompt's mean outcome on ``draws`` independent k-subsets from one seeded stream; nan without any.
+
+    For simulations, which need many subsets and none of them again by name; much faster than as many conditions.
+    ``outcomes`` as in `score_matrix`, whose means tie as these do. Raises ValueError as that does, or when draws < 1.
+    """
+    values = as_outcomes(outcomes)
+    n_items = len(values)
+    Condition(seed, k)
+    if k > n_items:
+        raise ValueError(f"{k} of {n_items} items cannot be drawn without replacement")
+    if draws < 1:
+        raise ValueError(f"there must be at least one draw, got {draws!r}")
+
+    def masks() -> Iterator[Floats]:
+        stream, rows = np.random.PCG64(seed), _tile_rows(n_items)
+        for begin in range(0, draws, rows):
+            raw = stream.random_raw(min(rows, draws - begin) * n_items).reshape(-1, n_items)
+            drawn = np.zeros(raw.shape)
+            np.put_along_axis(drawn, np.argpartition(raw, k - 1, axis=1)[:, :k], 1.0, axis=1)
+            yield drawn
+
+    units, counts, scale, exact = _score(values, masks())
+    return ScoreMatrix((), units, counts, scale, exact).means
 
 
 def seed_pairs(conditions: Sequence[Condition]) -> Indices:
@@ -176,6 +194,24 @@ def whole_steps(filled: Floats) -> tuple[Floats, int, bool]:
 def _permutation(seed: int, n_items: int) -> Indices:
     raw = np.random.PCG64(seed).random_raw(n_items)
     return np.argsort(raw, kind="stable").astype(np.int64)
+
+
+def _score(values: Floats, masks: Iterator[Floats]) -> tuple[Floats, Indices, int, bool]:
+    """(units, counts, scale, exact) as in `ScoreMatrix`, for subsets that come as tiles of rows of 0 and 1, [rows, N]."""
+    present = ~np.isnan(values)
+    steps, scale, exact = whole_steps(np.where(present, values, 0.0))
+    complete, has = bool(present.all()), present.astype(np.float64)
+    units, counts = [np.empty((0, values.shape[1]))], [np.empty((0, values.shape[1]))]
+    for drawn in masks:
+        size = drawn.sum(axis=1, keepdims=True)
+        counts.append(np.broadcast_to(size, (len(drawn), values.shape[1])) if complete else drawn @ has)
+        # Row after row in one order for all prompts, so that equal prompts get equal sums; a matrix product may not.
+        units.append(drawn @ steps if exact else np.array([_ordered_sum(steps[row > 0.0]) for row in drawn]))
+    return np.concatenate(units), np.concatenate(counts).astype(np.int64), scale, exact
+
+
+def _tile_rows(n_items: int) -> int:
+    return max(1, _TILE_CELLS // n_items)
 
 
 def _ordered_sum(rows: Floats) -> Floats:

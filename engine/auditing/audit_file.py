@@ -26,9 +26,8 @@ from engine.auditing.joining import Cell, JoinCounts, case_id, join
 from engine.auditing.sentence import plain_sentence
 from engine.errors import EvaldeskError
 from engine.importing.pointer import MISSING, get, pointer
-from engine.importing.records import Refusal
 from engine.importing.rows import Row
-from engine.importing.tables import open_table
+from engine.importing.tables import readable_rows
 from engine.importing.verdicts import ValueReading, Verdict, normalise, parse_values
 from stats.confusion import Confusion
 
@@ -160,16 +159,7 @@ def _open(path: Path) -> _Source:
 
 
 def _readable(path: Path) -> Iterator[Row]:
-    for row in open_table(path).rows:
-        if isinstance(row, Refusal):
-            field = f", field {row.field!r}" if row.field else ""
-            raise EvaldeskError(
-                f"row {row.row:,}{field} {row.reason}",
-                where=path.name,
-                kept="Nothing was measured, because figures without this row could be wrong.",
-                remedy="Mend the row or take it out.",
-            )
-        yield row
+    return readable_rows(path, kept="Nothing was measured, because figures without this row could be wrong.")
 
 
 def _locate(

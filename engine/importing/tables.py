@@ -87,6 +87,20 @@ def open_table(path: str | Path) -> Table:
     return _delimited_table(path, encoding)
 
 
+def readable_rows(path: str | Path, *, kept: str) -> Iterator[Row]:
+    """The rows of a file of which every one has to be readable: EvaldeskError, which says ``kept``, at the first that is not."""
+    for row in open_table(path).rows:
+        if isinstance(row, Refusal):
+            field = f", field {row.field!r}" if row.field else ""
+            raise EvaldeskError(
+                f"row {row.row:,}{field} {row.reason}",
+                where=Path(path).name,
+                kept=kept,
+                remedy="Mend the row or take it out.",
+            )
+        yield row
+
+
 def _json_table(path: Path, encoding: Encoding) -> Table:
     shape = jsonrows.shape(path, encoding)
     if shape.format == "jsonl":

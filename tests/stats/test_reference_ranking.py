@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from stats.rank_agreement import between
 from stats.ranks import fair_ranks
 from stats.reference_ranking import against_others, modal_reference
 
@@ -28,6 +29,12 @@ def test_where_all_are_unique_each_prompt_goes_by_its_most_frequent_rank() -> No
     assert reference.kind == "per_prompt"
     assert reference.ranks.tolist() == [1.0, 2.0, 3.0, 4.0]
     assert (reference.frequency, reference.ties) == (1, 0)
+
+
+def test_rankings_that_lack_the_same_prompt_are_the_same() -> None:
+    reference = modal_reference([[1, np.nan, 2], [1, np.nan, 2], [2, 1, 3]])
+    assert (reference.kind, reference.frequency) == ("ranking", 2)
+    assert np.array_equal(reference.ranks, [1, np.nan, 2], equal_nan=True)
 
 
 def test_two_rankings_equally_frequent_are_no_mode_and_ties_are_said() -> None:
@@ -65,6 +72,19 @@ def test_figures_do_not_depend_on_the_order_of_prompts(values: Matrix, data: st.
     one, other = against_others(fair_ranks(values), 1), against_others(fair_ranks(values[:, order]), 1)
     for name in ("tau_b", "rho", "top1", "topm", "top1_share"):
         assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-9)
+
+
+@settings(deadline=None, max_examples=50)
+@given(scores)
+def test_leaving_out_in_one_pass_is_the_reference_of_the_others(values: Matrix) -> None:
+    ranks = fair_ranks(values)
+    result = against_others(ranks, 1)
+    references = [modal_reference(np.delete(ranks, own, axis=0)) for own in range(len(ranks))]
+    assert result.per_prompt == sum(reference.kind == "per_prompt" for reference in references)
+    assert result.ties == sum(reference.ties > 0 for reference in references)
+    taus = [between(ranks[own][None], reference.ranks[None], 1).tau_b[0, 0] for own, reference in enumerate(references)]
+    known = [tau for tau in taus if not np.isnan(tau)]
+    assert result.tau_b == (pytest.approx(np.mean(known)) if known else None)
 
 
 def test_one_condition_has_no_others() -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from stats.subsets import Condition, draw, is_binary, score_matrix, seed_pairs, whole_steps
+from stats import subsets
+from stats.subsets import Condition, draw, is_binary, resampled_means, score_matrix, seed_pairs, whole_steps
 
 sizes = st.integers(1, 300).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n)))
 
@@ -106,6 +107,30 @@ def test_whole_steps() -> None:
     assert whole_steps(np.array([[0.25, 1.0]]))[1:] == (100, True)
     assert whole_steps(np.array([[1 / 3]]))[1:] == (1, False)
     assert whole_steps(np.array([[2.0**60], [1.0]]))[1:] == (1, False)
+
+
+def test_resampled_means_are_means_of_random_subsets() -> None:
+    """Of items worth 1, 2, 4, 8 ... every subset has its own sum, so each of the 20 3-subsets of 6 must come up alike."""
+    outcomes = 2.0 ** np.arange(6)[:, None]
+    sums = resampled_means(outcomes, 3, 4000)[:, 0] * 3
+    seen, times = np.unique(sums.round(), return_counts=True)
+    assert len(seen) == 20 and all(int(total).bit_count() == 3 for total in seen)
+    # 200 expected each; standard deviation sqrt(4000 / 20 * 19 / 20) = 13.8.
+    assert np.abs(times - 200).max() < 5 * 13.8
+    assert (resampled_means(outcomes, 3, 50) == sums[:50, None] / 3).all()
+    assert not (resampled_means(outcomes, 3, 50, seed=1) == sums[:50, None] / 3).all()
+
+
+def test_resampled_means_leave_missing_outcomes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = np.array([[1.0, np.nan], [np.nan, np.nan], [0.0, np.nan]])
+    means = resampled_means(outcomes, 2, 300)
+    assert set(np.unique(means[:, 0])) == {0.0, 0.5, 1.0}
+    assert np.isnan(means[:, 1]).all()
+    monkeypatch.setattr(subsets, "_TILE_CELLS", 10)
+    assert resampled_means(outcomes, 2, 301).shape == (301, 2)
+    for k, draws in ((4, 1), (0, 1), (1, 0)):
+        with pytest.raises(ValueError):
+            resampled_means(outcomes, k, draws)
 
 
 def test_pairs_are_of_one_k_and_two_seeds() -> None:

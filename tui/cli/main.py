@@ -18,7 +18,7 @@ from engine.errors import EvaldeskError
 from engine.store.workspace import DEFAULT_DIRECTORY
 from tui.widgets.literal import visible
 
-COMMANDS = ("demo", "import", "judge", "sweep", "runs", "audit", "seal", "snapshot", "models", "doctor")
+COMMANDS = ("demo", "import", "judge", "sweep", "runs", "audit", "rank", "seal", "snapshot", "models", "doctor")
 _MODULES = {"import": "import_file"}
 
 

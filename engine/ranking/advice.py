@@ -1,0 +1,139 @@
+"""What to make of a ranking of prompts, in one sentence of plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+HIGH_TAU: Final = 0.6
+"""From here on two rankings count as alike: eight of ten pairs of prompts stand in the same order."""
+
+LOW_TOP1: Final = 0.5
+SAFE_TOP1: Final = 0.9
+"""Below the one, two seeds rather disagree on the best prompt; from the other on, they nearly always agree."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What to expect between two seeds at one k; None where undefined."""
+
+    k: int
+    tau_b: float | None
+    top1: float | None
+    tied_pairs: float | None
+    tied_top: float | None
+
+
+def advise(
+    *, n_items: int, ranked: int, leaders: Sequence[str], mean: float | None, headlines: Sequence[Headline]
+) -> str:
+    """One sentence, ending in a full stop, on whether to ship the leader.
+
+    ``leaders`` are the prompts with the best mean over all ``n_items`` (several when tied), ``ranked`` how many prompts
+    have a mean. It speaks of the largest k that is at most half of the items: subsets larger than that agree because
+    they overlap. Ties are always said.
+    """
+    if ranked < 2:
+        return f"There is nothing to rank: {'one prompt has' if ranked else 'no prompt has'} outcomes."
+    first = _first(leaders, mean, n_items)
+    if len(leaders) == ranked:
+        return f"Nothing tells the prompts apart: all {ranked:,} tie with {number(mean)} over {_items(n_items)}."
+    shown = headline(headlines, n_items)
+    if shown is None:
+        return (
+            f"{first}, but how stable that is cannot be said: no subset size asked for is below the "
+            f"{_items(n_items)} there are{_tied_first(leaders)}."
+        )
+    at, ties = f"at k = {shown.k:,}", _ties(shown)
+    if shown.tau_b is None or shown.top1 is None:
+        return f"{first}, but {at} nothing can be said of its stability, because too little is ranked there; {ties}."
+    alike, same = f"tau-b {number(shown.tau_b, 2)}", percent(shown.top1)
+    overlap = _overlap(shown, n_items)
+    if shown.top1 < LOW_TOP1 and shown.tau_b >= HIGH_TAU:
+        return (
+            f"{first}, but do not ship on that: {at} two seeds order the prompts alike ({alike}) and yet crown the same "
+            f"one only {same} of the time, so the high correlation is no stable choice{overlap}; {ties}."
+        )
+    if shown.top1 < LOW_TOP1:
+        return (
+            f"{first}, but do not ship on that: {at} two seeds agree little on the order ({alike}) and crown the same "
+            f"prompt {same} of the time{overlap}; {ties}."
+        )
+    if shown.top1 < SAFE_TOP1 or len(leaders) > 1:
+        return (
+            f"{first}, not safely: {at} two seeds crown the same prompt {same} of the time ({alike}){overlap}; {ties}."
+        )
+    return (
+        f"{first}, and {at} two seeds crown the same prompt {same} of the time ({alike}){overlap}, as far as other "
+        f"subsets of these items go; {ties}."
+    )
+
+
+def headline(headlines: Sequence[Headline], n_items: int) -> Headline | None:
+    """The one that the sentence speaks of: the largest k up to half of the items, else the smallest below all of them."""
+    below = sorted((row for row in headlines if row.k < n_items), key=lambda row: row.k)
+    half = [row for row in below if 2 * row.k <= n_items]
+    return half[-1] if half else below[0] if below else None
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure with a fixed number of decimals, without the 0 before the point: ".248", "1.000", "-" where undefined."""
+    if value is None:
+        return "-"
+    text = f"{value:.{digits}f}"
+    if float(text) == 0.0:
+        text = text.removeprefix("-")
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage; with a decimal below 10 %, and never 0 % or 100 % for a share that is neither."""
+    if share is None:
+        return "-"
+    if 0.0 < share < 0.0005:
+        return "< 0.1 %"
+    if 0.9995 < share < 1.0:
+        return "> 99.9 %"
+    digits = 0 if share == 0.0 or 0.1 <= share < 0.995 or share == 1.0 else 1
+    return f"{100.0 * share:.{digits}f} %"
+
+
+def _first(leaders: Sequence[str], mean: float | None, n_items: int) -> str:
+    where = f"with {number(mean)} over {_items(n_items)}"
+    if len(leaders) == 1:
+        return f"{_short(leaders[0])} leads {where}"
+    return f"{_listed(leaders)} tie for the lead {where}"
+
+
+def _tied_first(leaders: Sequence[str]) -> str:
+    return "" if len(leaders) > 1 else ", and no two prompts tie for the lead"
+
+
+def _ties(shown: Headline) -> str:
+    return (
+        f"{percent(shown.tied_top)} of conditions tie several prompts on top, and {percent(shown.tied_pairs)} of pairs of "
+        f"prompts tie"
+    )
+
+
+def _overlap(shown: Headline, n_items: int) -> str:
+    if 2 * shown.k <= n_items:
+        return ""
+    return f", which flatters, because the subsets share {percent(shown.k / n_items)} of their items"
+
+
+def _listed(names: Sequence[str]) -> str:
+    names = [_short(name) for name in names]
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3:,} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _short(name: str) -> str:
+    text = " ".join(name.split())
+    return text if len(text) <= 40 else text[:39] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _items(count: int) -> str:
+    return "1 item" if count == 1 else f"{count:,} items"

@@ -1,0 +1,92 @@
+"""The sentence on top of a ranking."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.ranking.advice import Headline, advise, headline, number, percent
+
+
+def said(
+    *rows: Headline,
+    n_items: int = 1000,
+    ranked: int = 5,
+    leaders: tuple[str, ...] = ("plain",),
+    mean: float | None = 0.5,
+) -> str:
+    text = advise(n_items=n_items, ranked=ranked, leaders=leaders, mean=mean, headlines=rows)
+    assert text.endswith(".") and "\n" not in text
+    return text
+
+
+def test_high_correlation_with_an_unstable_top_is_called_no_stable_choice() -> None:
+    text = said(Headline(200, 0.85, 0.31, 0.03, 0.2))
+    assert "do not ship on that" in text
+    assert "order the prompts alike (tau-b .85)" in text and "only 31 % of the time" in text
+    assert "the high correlation is no stable choice" in text
+    assert "20 % of conditions tie several prompts on top" in text and "3.0 % of pairs of prompts tie" in text
+
+
+def test_low_correlation_does_not_claim_a_high_one() -> None:
+    text = said(Headline(200, 0.3, 0.31, 0.03, 0.0))
+    assert "agree little" in text and "high correlation" not in text and "do not ship" in text
+
+
+def test_a_stable_top_is_said_with_its_limits() -> None:
+    text = said(Headline(200, 0.9, 0.98, 0.01, 0.0))
+    assert "98 % of the time" in text and "not ship" not in text
+    assert "other subsets of these items" in text and "0 % of conditions tie" in text
+
+
+def test_in_between() -> None:
+    assert "not safely" in said(Headline(200, 0.9, 0.7, 0.01, 0.1))
+
+
+def test_tied_leaders_are_named_and_never_safe() -> None:
+    text = said(Headline(200, 0.9, 0.95, 0.01, 0.9), leaders=("a", "b"))
+    assert text.startswith("a and b tie for the lead with .500 over 1,000 items, not safely")
+    assert said(Headline(2, 0.9, 0.9, 0, 0), ranked=9, leaders=tuple("abcdef")).startswith("a, b, c and 3 more tie")
+
+
+def test_it_speaks_of_the_largest_k_up_to_half_of_the_items() -> None:
+    rows = [Headline(k, 0.8, 0.2, 0.1, 0.1) for k in (50, 100, 200)]
+    assert (headline(rows, 1000) or rows[0]).k == 200
+    assert (headline(rows, 200) or rows[0]).k == 100
+    assert (headline(rows, 120) or rows[0]).k == 50
+    assert (headline(rows, 60) or rows[1]).k == 50
+    assert headline(rows, 50) is None
+
+
+def test_subsets_that_overlap_much_are_said_to_flatter() -> None:
+    text = said(Headline(50, 0.95, 0.95, 0.0, 0.0), n_items=60)
+    assert "flatters" in text and "share 83 % of their items" in text
+    assert "flatters" not in said(Headline(50, 0.95, 0.95, 0.0, 0.0), n_items=1000)
+
+
+def test_where_there_is_nothing_to_say() -> None:
+    assert "nothing to rank" in said(ranked=1)
+    assert "no prompt has" in said(ranked=0, leaders=(), mean=None)
+    assert "all 2 tie with .500" in said(Headline(50, None, 0.5, 1.0, 1.0), ranked=2, leaders=("a", "b"))
+    assert "cannot be said" in said(Headline(10, 1.0, 1.0, 0.0, 0.0), n_items=10)
+    assert "cannot be said" in said()
+    assert "too little is ranked" in said(Headline(50, None, None, None, None))
+
+
+def test_long_names_are_cut() -> None:
+    assert len(said(Headline(50, 0.9, 0.95, 0.0, 0.0), leaders=("x " * 5000,))) < 400
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0 %"), (1.0, "100 %"), (0.14, "14 %"), (0.0746, "7.5 %"), (0.996, "99.6 %"), (0.0001, "< 0.1 %"),
+        (0.99999, "> 99.9 %"), (None, "-"),
+    ],
+)  # fmt: skip
+def test_percentages(share: float | None, text: str) -> None:
+    assert percent(share) == text
+
+
+def test_numbers() -> None:
+    assert [number(value) for value in (0.2484, 1.0, -0.5, 12.25, None)] == [".248", "1.000", "-.500", "12.250", "-"]
+    assert number(-0.001, 2) == ".00"
