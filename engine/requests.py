@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from engine.store.models import Model
 from engine.store.store import Store
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
-from engine.sweeping import results, starting
+from engine.sweeping import results, selecting, starting
 from engine.sweeping.files import read_dataset, read_prompts
 from engine.sweeping.starting import SweepOrder
 
@@ -167,7 +168,8 @@ def _ranking(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     while store.call(ingest, store.workspace).more:
         pass
     found, _ = store.call(results.measure, str(body["run"]), None, int(body.get("top") or results.DEFAULT_TOP))
-    return results.results_json(found)
+    selection = selecting.select(found, float(body.get("z") or results.DEFAULT_Z))
+    return {"advice": selecting.sentence(found), **results.results_json(found), "selection": asdict(selection)}
 
 
 def _settle(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,6 +37,8 @@ WAIT_S = 0.1
 CANCEL_GRACE_S = 5.0
 CLOSE_GRACE_S = 20.0
 NICENESS = 19
+SESSION_NICENESS = 5
+"""A third of what a session at work gets: keys come first, and a run on a busy machine still gets on."""
 
 
 class Worker:
@@ -244,7 +246,7 @@ def step_back() -> None:
     os.nice(max(0, NICENESS - os.nice(0)))
     # Linux weighs whole sessions against each other before it looks at processes: this one is alone in its own.
     with contextlib.suppress(OSError), Path("/proc/self/autogroup").open("w", encoding="ascii") as autogroup:
-        autogroup.write(str(NICENESS))
+        autogroup.write(str(SESSION_NICENESS))
 
 
 def main(arguments: Sequence[str]) -> int:

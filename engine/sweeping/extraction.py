@@ -62,7 +62,7 @@ def extract_number(reply: str) -> Extracted:
 
     1. marker: the first ``####`` directly followed by a number: the first, since a model may run on
        (https://github.com/sgl-project/sglang/pull/29933); one without a digit is passed over
-       (https://github.com/jundot/omlx/pull/3484), and so is a numbered heading, "#### 1. Count the eggs".
+       (https://github.com/jundot/omlx/pull/3484), and so are numbered headings ("#### 1. Count the eggs").
     2. boxed: the last box of LaTeX whose braces balance, if it holds a number
        (https://github.com/EvolvingLMMs-Lab/lmms-eval/pull/1512, https://github.com/bojieli/ai-agent-book/pull/173).
     3. json: the last field "answer" whose value is a number or a text with one.
@@ -193,11 +193,13 @@ def _json_answer(text: str) -> str:
 
 
 def _marked_number(text: str) -> Reading | None:
-    for found in _MARKER.finditer(text):
-        if not _HEADING.match(text, found.end()):
-            end = text.find("\n", found.end())
-            return first_number(text[found.end() : end if end >= 0 else len(text)])
-    return None
+    starts = [found.end() for found in _MARKER.finditer(text)]
+    if len(starts) > 1:
+        starts = [start for start in starts if not _HEADING.match(text, start)]
+    if not starts:
+        return None
+    end = text.find("\n", starts[0])
+    return first_number(text[starts[0] : end if end >= 0 else len(text)])
 
 
 def _declared_number(text: str) -> Reading | None:
@@ -208,7 +210,7 @@ def _declared_number(text: str) -> Reading | None:
         start = before.end() if before else found.end()
         stop = _SENTENCE_END.search(paragraph, start, end)
         sentence = paragraph[start : stop.start() if stop else end]
-        is_list = _HEADING.match(paragraph, start, end)
+        is_list = "\n" in paragraph[found.end() : start] and _HEADING.match(paragraph, start, end)
         end = found.start()
         if is_list or _NOT.match(sentence) or _PART_OF_QUESTION.search(paragraph[max(0, end - 24) : end]):
             continue

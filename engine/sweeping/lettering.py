@@ -107,7 +107,7 @@ def lettering(letters: str) -> Lettering:
     wrapped = rf"(?<=[(\[{{*_$\"'“‘`]){either}(?={_CLOSE})"
     letter = rf"(?:{wrapped}|{_NOT_WITHIN}(?:{'|'.join(bare)}){_NOT_IN_WORD})"
     return Lettering(
-        whole=re.compile(rf"{_WRAPPING}(?:(?i:option|choice|answer)[\s:]+{_WRAPPING})?(?P<a>{either}){_WRAPPING}"),
+        whole=re.compile(rf"{_WRAPPING}(?:(?i:option|choice|answer)[\s:]{_WRAPPING})?(?P<a>{either}){_WRAPPING}"),
         declared=re.compile(
             rf"(?i:{CHOICE_CUE}|{_PICK})(?i:{_LEAD})(?P<a>{letter})"
             rf"|(?<!nor\ )(?<!or\ )(?<!and\ )(?<!\w)[(\[*]{{0,3}}(?P<b>[{capitals}])[)\]*]{{0,3}}{_IS_RIGHT}"

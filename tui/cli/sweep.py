@@ -43,6 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--max-tokens", type=int, default=0, metavar="N", help="room for a reply (32; 512 for numbers)")
     parser.add_argument("--top", type=int, default=3, metavar="M", help="size of the top set that is compared (3)")
+    parser.add_argument("--z", type=float, default=1.0, help="how strongly LCB punishes a spread over conditions (1)")
     parser.add_argument("--model", default="", help="local model by name (the embedded one by default)")
     parser.add_argument("--dry-run", action="store_true", help="say what would be generated, start nothing")
     parser.add_argument("--no-follow", action="store_true", help="start the run and leave it to the background")
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         elif planned["run"]:
             print_line(f"run {planned['run']} goes on in the background: evaldesk runs")
         return 0
-    question = {"kind": "ranking", "run": planned["run"], "top": args.top}
+    question = {"kind": "ranking", "run": planned["run"], "top": args.top, "z": args.z}
     result = follow_run(workspace, planned["run"], question, quiet=args.json)
     if args.json:
         print_json(result)
@@ -100,3 +101,5 @@ def _print(result: dict[str, Any]) -> None:
     width = max((len(prompt["name"]) for prompt in result["prompts"]), default=0)
     for prompt in result["prompts"]:
         print_line(ranking_row(prompt, min(width, 40)))
+    for choice in result["selection"]["choices"]:
+        print_line(f"  {choice['rule']} chooses {', '.join(choice['winners']) or 'nothing'}")

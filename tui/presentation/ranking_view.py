@@ -87,9 +87,9 @@ def agreement_readout(results: SweepResults, row: int, column: int) -> str:
         for figure in FIGURES
         for value in [getattr(agreement, figure)[row, column]]
     )
-    shared = f", {len(set(_drawn(results, row)) & set(_drawn(results, column)))} items in common"
-    same = "  (one seed: the smaller subset lies in the larger)" if a.seed == b.seed else ""
-    return f"seed {a.seed} k {a.k} – seed {b.seed} k {b.k}: {figures}{shared}{same}"
+    shared = f"{len(set(_drawn(results, row)) & set(_drawn(results, column)))} items in common"
+    same = ": one seed, so the smaller subset lies in the larger" if a.seed == b.seed else ""
+    return f"seed {a.seed} k {a.k} – seed {b.seed} k {b.k}: {figures}\n{shared}{same}"
 
 
 def selection_lines(selection: Selection, width: int) -> list[Line]:

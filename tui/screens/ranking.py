@@ -125,6 +125,10 @@ class RankingScreen(DeskScreen):
 
     def _arrange(self) -> None:
         everything = self.app.size.height >= ALL_VIEWS_FROM
+        for name, part in (("#scores", 0.4), ("#selection", 0.2)):
+            reader = self.query_one(name, Reader)
+            most = int(part * self.app.size.height)
+            reader.styles.height = max(min(len(reader.lines) + 1, most), 3) if everything else "1fr"
         for number, name in enumerate(VIEWS):
             self.query_one(f"#{name}").display = self._results is not None and (everything or number == self._view)
         if self._results is None:

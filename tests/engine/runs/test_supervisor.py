@@ -16,6 +16,7 @@ from engine.runs import control, plan_file, queue, states
 from engine.runs.protocol import RunDir, RunStatus
 from engine.runs.spool import read_results
 from engine.runs.supervisor import ensure_supervisor
+from engine.runs.worker import SESSION_NICENESS
 from tests.engine.runs.conftest import (
     DEVICE,
     WINDOW,
@@ -265,6 +266,6 @@ def test_a_worker_gives_the_terminal_app_the_processor_first(desk: Desk) -> None
     assert os.getsid(pid) == pid, "the only one in its session"
     autogroup = Path(f"/proc/{pid}/autogroup")
     if autogroup.exists():
-        assert autogroup.read_text("ascii").split()[-1] == "19"
+        assert autogroup.read_text("ascii").split()[-1] == str(SESSION_NICENESS)
     open_gate(run_dir)
     assert finish(run_dir).status is RunStatus.DONE

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.sweeping.extraction import Extracted, extract_choice, extract_exact, extract_number
@@ -51,6 +51,8 @@ def number(value: str, rule: str) -> Extracted:
         ("#### **$1,018.50**", number("1018.5", "marker")),
         ("####\n-18", number("-18", "marker")),
         ("#### 1. Count the eggs\nThere are 9.\n#### 18", number("18", "marker")),
+        ("#### 18. So do 3 hens lay.", number("18", "marker")),
+        ("#### 1. Count\nThere are 9.\n#### 2. Add\nThat makes 18", number("18", "last number")),
         ("#### Step 1\nIt is 18", number("18", "last number")),
         ("##### 7\nIt is 18", number("18", "last number")),
         # The last balanced box.
@@ -80,6 +82,7 @@ def number(value: str, rule: str) -> Extracted:
         ("<answer>5</answer> of 12", number("5", "declaration")),
         ("The answer is not 5 but 6", number("6", "last number")),
         ("Answer: we add what each of the 3 children has, 4 + 5 = 9", number("9", "last number")),
+        ("The answer is 5. He had 6.", number("5", "declaration")),
         ("The answer is 6 girls. Therefore, there are 18 children.", number("18", "last number")),
         ("The answer is:\n1. Add the 4 eggs.\n2. Now there are 9", number("9", "last number")),
         ("Sub-question 1 answer: 5. Twice that makes 10", number("10", "last number")),
@@ -127,6 +130,7 @@ def test_a_next_question_is_cut_off_but_not_the_first(reply: str, value: str) ->
         ("$-5$", "-5"),
         ("(-5)", "-5"),
         ("8-3=5", "5"),
+        ("the type F-16", "16"),
         ("USD500", "500"),
         ("\\$500", "500"),
         ("500\\%", "500"),
@@ -260,6 +264,7 @@ def test_an_exact_reply_loses_only_what_stands_around_it(reply: str, value: str)
     assert extract_exact(reply) == (Extracted(value, "whole reply") if value else Extracted("", "none"))
 
 
+@settings(deadline=None)
 @given(like_replies)
 def test_any_text_is_read_and_its_value_reads_back_as_itself(reply: str) -> None:
     found = [extract_number(reply), extract_choice(reply, TEN), extract_exact(reply)]
@@ -272,6 +277,7 @@ def test_any_text_is_read_and_its_value_reads_back_as_itself(reply: str) -> None
     assert found[1].value in ("", *TEN)
 
 
+@settings(deadline=None)
 @given(
     st.decimals(min_value=-(10**9), max_value=10**9, places=3),
     st.sampled_from(["{:f}", "{:,}", "{:.6f}", "{:e}", "${:f}", "#### {:,}", "so \\boxed{{{:f}}}.", "The answer is {:,} km.", '{{"answer": "{:,}"}}']),
@@ -280,6 +286,7 @@ def test_a_number_survives_every_format(value: Decimal, form: str) -> None:
     assert Decimal(extract_number(form.format(value)).value) == value
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from("BCDEFGHJ"),
     st.sampled_from(["{}", "({})", "The answer is {}", "Answer: **{}**.", "{}. Paris", "\\boxed{{{}}}"]),
@@ -303,6 +310,11 @@ def test_long_replies_of_one_part_are_read_in_linear_steps(part: str) -> None:
     extract_number(text)
     extract_choice(text, TEN)
     extract_exact(text)
+
+
+def test_blanks_between_a_word_and_nothing_are_passed_once() -> None:
+    assert extract_choice("option" + " " * 200_000 + "x", TEN) == Extracted("", "none")
+    assert extract_choice("option" + " " * 200_000 + "b", TEN) == Extracted("B", "whole reply")
 
 
 def test_a_number_of_200_000_digits_is_one_number() -> None:

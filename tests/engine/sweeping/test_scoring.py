@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import EvaldeskError
@@ -90,6 +90,7 @@ def test_every_scorer_that_can_read_the_reference_scores() -> None:
     assert list(score_all("E", "E", "ABCDE")) == ["exact", "choice"]
 
 
+@settings(deadline=None)
 @given(st.text(), st.text() | st.sampled_from(["18", "B", "1/2"]))
 def test_scores_are_0_or_1_and_no_answer_is_never_right(reply: str, answer: str) -> None:
     for scorer, scored in score_all(reply, answer).items():
@@ -99,6 +100,7 @@ def test_scores_are_0_or_1_and_no_answer_is_never_right(reply: str, answer: str)
         assert scored == score(scorer, reply, answer)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_the_reference_itself_is_a_right_reply(answer: str) -> None:
     assert all(scored.value == 1.0 for scored in score_all(answer, answer).values())

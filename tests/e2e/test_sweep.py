@@ -1,0 +1,134 @@
+"""A sweep as a person runs it, in a real terminal on the real model: plan, matrix, ranking; and the same without a screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import HOME_SHOWN, Terminals, rows
+from tests.e2e.realterm import TmuxApp
+from tests.e2e.test_walk import MODEL_LIMIT_S, no_process_left
+
+__all__ = ["no_process_left"]
+
+PROMPTS, ITEMS = 3, 8
+
+
+def fill_in(app: TmuxApp, *values: str) -> None:
+    """Put values into the form's fields from the scorer on; the demo has prompts and dataset filled in."""
+    app.send("Tab", "Tab", "Tab")
+    for value in values:
+        app.send("C-u")
+        app.type(value)
+        app.send("Tab")
+
+
+def shown_matrix(text: str) -> dict[tuple[int, int], list[int]]:
+    """The cells on the screen by condition, in hundredths."""
+    found = re.findall(r"^ ?s(\d+) k(\d+) +((?:\d+ *)+)", text, re.MULTILINE)
+    return {(int(seed), int(k)): [int(cell) for cell in cells.split()] for seed, k, cells in found}
+
+
+def stored_matrix(workspace: Path) -> dict[tuple[int, int], list[int]]:
+    stored = rows(workspace, "SELECT seed, k, score_sum, n FROM score_matrix ORDER BY k, seed, rowid")
+    matrix: dict[tuple[int, int], list[int]] = {}
+    for seed, k, total, n in stored:
+        assert n == k
+        matrix.setdefault((seed, k), []).append(round(100 * total / n))
+    return matrix
+
+
+def headless(terminals: Terminals, workspace: Path) -> dict[str, Any]:
+    import sample_data
+
+    done = terminals.run(
+        "sweep", "--prompts", sample_data.path("reviews_prompts.jsonl"), "--dataset", sample_data.path("reviews_items.jsonl"),
+        "--limit", str(PROMPTS), "--items", str(ITEMS), "--seeds", "3", "--k", "4,6", "--max-tokens", "24", "--json", "--workspace", workspace,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_sweep_matrix_ranking_quit_and_the_same_without_a_screen(terminals: Terminals, workspace: Path) -> None:
+    app = terminals.tmux(workspace, columns=100, rows=34)
+    app.wait_for(HOME_SHOWN)
+    app.send("5")
+    app.wait_for("Nothing is swept yet")
+    app.send("n")
+    app.wait_for("reviews_items.jsonl")
+    fill_in(app, str(PROMPTS), str(ITEMS), "3", "4,6", "24")
+    app.send("Enter")
+    app.wait_for(f"{PROMPTS} prompts × {ITEMS} items, 3 seeds × k 4/6: {PROMPTS * ITEMS} needed, 0 cached")
+    app.send("Enter")
+    app.wait_for(f"done  {PROMPTS * ITEMS}/{PROMPTS * ITEMS}", MODEL_LIMIT_S)
+    matrix = shown_matrix(app.wait_for("coverage 4 of 4"))
+    assert set(matrix) == {(seed, k) for seed in (1, 2, 3) for k in (4, 6)}
+    app.send("Enter")
+    app.wait_for("REPLY")
+    app.send("Escape")
+    app.wait_for("coverage 4 of 4")
+    app.send("6")
+    app.wait_for("95 % over items")
+    ranking = app.text
+    app.send("Tab")
+    app.wait_for("tau-b in hundredths, all k")
+    app.send("o")
+    app.wait_for("top-1 in hundredths")
+    app.send("Right")
+    readout = app.wait_for("seed 1 k 4 – seed 2 k 4")
+    app.send("q")
+    assert app.wait_exit() == 0
+
+    assert matrix == stored_matrix(workspace)
+    for name, total, n in rows(
+        workspace, "SELECT p.name, r.score_sum, r.n FROM ranking r JOIN prompt p USING (prompt_id)"
+    ):
+        assert re.search(rf"{re.escape(name)} .*{total:g} of {n}", ranking), ranking
+    (top1,) = rows(workspace, "SELECT top1 FROM agreement WHERE seed_a = 1 AND k_a = 4 AND seed_b = 2 AND k_b = 4")[0]
+    assert re.search(rf"top-1 {f'{top1:.2f}'.removeprefix('0')}\b", readout), readout
+    assert rows(workspace, "SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [(24, 24)]
+
+    again = headless(terminals, workspace)
+    assert (again["needed"], again["cached"], again["to_run"], again["complete"]) == (24, 24, 0, True)
+    assert rows(workspace, "SELECT count(*) FROM completion") == [(24,)]
+    runs = rows(workspace, "SELECT run_id FROM run WHERE kind = 'sweep' ORDER BY created_at")
+    for table, columns in (
+        ("score_matrix", "seed, k, prompt_id, score_sum, n"),
+        ("agreement", "seed_a, k_a, seed_b, k_b, tau_b, rho, top1, topm"),
+    ):
+        first, second = (
+            rows(workspace, f"SELECT {columns} FROM {table} WHERE run_id = '{run}' ORDER BY ALL") for (run,) in runs
+        )
+        assert first == second
+        assert first
+
+
+@pytest.mark.slow
+def test_the_app_killed_during_a_sweep_finds_it_further_on_when_opened_again(
+    terminals: Terminals, workspace: Path
+) -> None:
+    app = terminals.tmux(workspace, columns=100, rows=34)
+    app.wait_for(HOME_SHOWN)
+    app.send("5")
+    app.wait_for("Nothing is swept yet")
+    app.send("n")
+    app.wait_for("reviews_items.jsonl")
+    app.send("Enter")
+    app.wait_for("480 needed")
+    app.send("Enter")
+    app.wait_for(lambda text: bool(re.search(r"running  [1-9]\d*/480", text)), MODEL_LIMIT_S)
+    os.kill(app.pid, signal.SIGKILL)
+    app.wait_exit()
+    again = terminals.tmux(workspace, columns=100, rows=34)
+    again.wait_for("evaldesk  Sweep")
+    again.wait_for("done  480/480", MODEL_LIMIT_S)
+    again.send("q")
+    assert again.wait_exit() == 0
+    assert rows(workspace, "SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [(480, 480)]
+    assert rows(workspace, "SELECT count(*), count(DISTINCT request_key) FROM completion") == [(480, 480)]

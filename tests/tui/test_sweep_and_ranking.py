@@ -1,0 +1,187 @@
+"""Sweep and Ranking by keys: plan, start, the matrix, the outputs behind a cell, agreement, selection; equal to the tables."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine import requests
+from engine.store.models import Model
+from engine.store.store import Store
+from engine.store.workspace import Workspace
+from engine.sweeping import results
+from engine.sweeping.results import SweepResults
+from tests.engine.measuring.conftest import BACKEND, private_state
+from tests.engine.sweeping.conftest import Sweeper, skilled, sums
+from tests.tui.conftest import Desk, open_desk
+
+__all__ = ["private_state"]
+
+WIDE = (200, 50)
+
+
+@pytest.fixture(scope="session")
+def swept_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("swept")
+
+
+@pytest.fixture
+def swept(private_state: Path, swept_template: Path) -> Path:
+    """A workspace with one finished sweep: three prompts, thirty items, six conditions."""
+    made = swept_template / "ws"
+    if not made.exists():
+        with Store(Workspace(private_state / "ws")) as store:
+            Sweeper(store, private_state).swept()
+        shutil.copytree(private_state / "ws", made)
+        return private_state / "ws"
+    shutil.copytree(made, private_state / "ws")
+    return private_state / "ws"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Prompts and items on disk, as a user has them."""
+    prompts, dataset = tmp_path / "prompts.jsonl", tmp_path / "items.jsonl"
+    prompts.write_text(
+        "\n".join(json.dumps({"name": p.name, "template": p.template}) for p in skilled(2, 5, 8)), "utf-8"
+    )
+    dataset.write_text(
+        "\n".join(json.dumps({"id": i.item_id, **i.fields, "answer": i.answer}) for i in sums(40).items), "utf-8"
+    )
+    return prompts, dataset
+
+
+def found(desk: Desk) -> SweepResults:
+    run_id = desk.rows("SELECT run_id FROM run WHERE kind = 'sweep' ORDER BY created_at DESC")[0][0]
+    return desk.app.desk.store.call(results.measure, run_id)[0]
+
+
+async def test_a_sweep_is_planned_started_and_fills_by_keys(
+    private_state: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = json.dumps({"sums": True, "seconds": 0.002})
+    monkeypatch.setattr(requests, "embedded_model", lambda name="": Model("scripted", "scripted", BACKEND, script))
+    async with open_desk(private_state / "ws", "sweep", (100, 30)) as desk:
+        await desk.wait_for("Nothing is swept yet")
+        await desk.press("n")
+        await desk.wait_for("A new sweep")
+        for value in (str(files[0]), str(files[1]), "number", "", "30", "3", "10,20"):
+            desk.app.screen.focused.value = value  # type: ignore[union-attr]
+            await desk.press("tab")
+        await desk.press("enter")
+        await desk.wait_for("3 prompts × 30 items, 3 seeds × k 10/20: 90 needed, 0 cached, 90 to run")
+        assert desk.rows("SELECT count(*) FROM run") == [(0,)]
+        await desk.press("enter")
+        await desk.wait_for("done  90/90")
+        await desk.wait_for("coverage 10 of 10")
+        matrix = found(desk)
+        for row, condition in enumerate(matrix.matrix.conditions):
+            cells = [f"{round(100 * mean):>3}" for mean in matrix.matrix.means[row]]
+            assert f"s{condition.seed} k{condition.k}".ljust(10) + " ".join(cells) in desk.text
+        assert "skill-8" in desk.text
+
+
+async def test_a_form_that_cannot_be_carried_out_says_why_and_stays(
+    private_state: Path, files: tuple[Path, Path]
+) -> None:
+    files[0].write_text(json.dumps({"name": "typo", "template": "{qestion}"}), "utf-8")
+    async with open_desk(private_state / "ws", "sweep") as desk:
+        await desk.wait_for("Nothing is swept yet")
+        await desk.press("n")
+        await desk.wait_for("A new sweep")
+        for value in (str(files[0]), str(files[1]), "number"):
+            desk.app.screen.focused.value = value  # type: ignore[union-attr]
+            await desk.press("tab")
+        await desk.press("enter")
+        await desk.wait_for("'typo' asks for {qestion}")
+        await desk.press("escape")
+        await desk.wait_for("Nothing is swept yet")
+
+
+async def test_the_cursor_reads_a_cell_out_and_enter_opens_its_outputs(swept: Path) -> None:
+    async with open_desk(swept, "sweep") as desk:
+        await desk.wait_for("done  90/90")
+        await desk.press("down", "right", "j", "l")
+        sweep = found(desk)
+        total = sweep.matrix.sums[2, 2]
+        await desk.wait_for(f"seed 3, k 10 × 3 skill-8: {total:g} of 10 right")
+        await desk.press("enter")
+        await desk.wait_for(f"skill-8 · seed 3, k 10: {total:g} right")
+        await desk.wait_for("REPLY")
+        await desk.press("j", "space", "escape")
+        await desk.wait_for("coverage 10 of 10")
+
+
+async def test_the_ranking_says_what_the_tables_hold(swept: Path) -> None:
+    async with open_desk(swept, "ranking", WIDE) as desk:
+        await desk.wait_for("skill-8 leads")
+        rows = desk.rows(
+            "SELECT p.name, r.score_sum, r.n, r.mean FROM ranking r JOIN prompt p USING (prompt_id) ORDER BY rank"
+        )
+        for name, total, n, mean in rows:
+            assert any(
+                name in line and f"{total:g} of {n}" in line and f"{mean:.3f}".lstrip("0") in line
+                for line in desk.text.split("\n")
+            )
+        await desk.wait_for("LCB z=1")
+        await desk.press("o")
+        await desk.wait_for("top-1 in hundredths")
+        await desk.press("right")
+        sa, ka, sb, kb, tau, rho, top1, topm = desk.rows(
+            "SELECT seed_a, k_a, seed_b, k_b, tau_b, rho, top1, topm FROM agreement ORDER BY rowid LIMIT 1"
+        )[0]
+        shown = [f"{value:.2f}".replace("0.", ".", 1) for value in (tau, rho, top1, topm)]
+        expected = (
+            f"seed {sa} k {ka} – seed {sb} k {kb}: tau-b {shown[0]}  rho {shown[1]}  top-1 {shown[2]}  top-3 {shown[3]}"
+        )
+        await desk.wait_for(expected)
+
+
+async def test_views_figures_subsets_and_z_by_keys_in_a_small_terminal(swept: Path) -> None:
+    async with open_desk(swept, "ranking") as desk:
+        await desk.wait_for("95 % over items")
+        assert "tau-b in hundredths" not in desk.text
+        await desk.press("tab")
+        await desk.wait_for("tau-b in hundredths, all k")
+        await desk.press("s")
+        await desk.wait_for("k = 10")
+        assert "s1 k20" not in desk.text
+        for key, name in (("r", "rho"), ("o", "top-1"), ("m", "top-3"), ("t", "tau-b")):
+            await desk.press(key)
+            await desk.wait_for(f"{name} in hundredths")
+        await desk.press("tab")
+        await desk.wait_for("held-out 3 seeds")
+        await desk.press("z")
+        await desk.wait_for("0 is the mean rule")
+        await desk.press("backspace", "2", "enter")
+        await desk.wait_for("LCB z=2")
+
+
+async def test_runs_leads_to_the_sweep(swept: Path) -> None:
+    async with open_desk(swept, "runs") as desk:
+        await desk.wait_for("3 prompts")
+        await desk.press("a")
+        await desk.wait_for("evaldesk  Sweep")
+
+
+@pytest.mark.parametrize("theme", ["ansi-dark", "textual-dark"])
+async def test_cells_are_digits_with_and_without_colours(
+    swept: Path, theme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    if theme == "ansi-dark":
+        monkeypatch.setenv("SSH_CONNECTION", "1 2 3 4")
+    else:
+        monkeypatch.delenv("SSH_CONNECTION", raising=False)
+        monkeypatch.delenv("SSH_TTY", raising=False)
+    async with open_desk(swept, "sweep") as desk:
+        await desk.wait_for("done  90/90")
+        assert desk.app.theme == theme
+        heatmap = desk.app.screen.query_one("Heatmap")
+        colours = {segment.style.bgcolor for segment in heatmap.render_line(0) if segment.style}  # type: ignore[attr-defined]
+        assert (len(colours) > 1) == (theme == "textual-dark")
+        assert f"{round(100 * found(desk).matrix.means[0, 0])}" in desk.text
