@@ -133,7 +133,7 @@ class RankingScreen(DeskScreen):
             self.query_one(f"#{name}").display = self._results is not None and (everything or number == self._view)
         if self._results is None:
             self.set_focus(self.query_one("#advice", Reader))
-        elif VIEWS[self._view] == "agreement":
+        elif everything or VIEWS[self._view] == "agreement":
             self.set_focus(self.query_one("#agreement-grid", HeatGrid).heatmap)
         else:
             self.set_focus(self.query_one(f"#{VIEWS[self._view]}", Reader))
