@@ -13,7 +13,10 @@ from engine.store.models import Model
 from engine.store.store import Store
 from engine.store.workspace import Workspace
 from engine.sweeping import results
+from engine.sweeping.dataset import Dataset
+from engine.sweeping.prompt import Prompt
 from engine.sweeping.results import SweepResults
+from engine.sweeping.starting import SweepOrder
 from tests.engine.measuring.conftest import BACKEND, private_state
 from tests.engine.sweeping.conftest import Sweeper, skilled, sums
 from tests.tui.conftest import Desk, open_desk
@@ -185,3 +188,24 @@ async def test_cells_are_digits_with_and_without_colours(
         colours = {segment.style.bgcolor for segment in heatmap.render_line(0) if segment.style}  # type: ignore[attr-defined]
         assert (len(colours) > 1) == (theme == "textual-dark")
         assert f"{round(100 * found(desk).matrix.means[0, 0])}" in desk.text
+
+
+async def test_names_items_and_outputs_from_outside_are_shown_as_text(private_state: Path) -> None:
+    nasty = "[/x]\x1b]0;TAKEN\x07 %s {0}"
+    with Store(Workspace(private_state / "ws")) as store:
+        sweeper = Sweeper(store, private_state)
+        prompts = (Prompt(nasty, "skill 5: {question}"), Prompt("b" + nasty, "skill 6: {question}\x1b[2J"))
+        data = Dataset(nasty, sums(20).items)
+        run = sweeper.start(SweepOrder(prompts, data, "number", seeds=(1, 2), ks=(5, 10)), sums=False)
+        sweeper.finish(run)
+    async with open_desk(private_state / "ws", "sweep") as desk:
+        await desk.wait_for("[/x]␛]0;TAKEN␇ %s {0}")
+        await desk.press("enter")
+        await desk.wait_for("REPLY")
+        assert "reply to" in desk.text
+        await desk.press("escape", "6")
+        await desk.wait_for("95 % over items")
+        assert "[/x]␛]0;TAKEN␇" in desk.text
+        await desk.press("tab", "right", "tab")
+        await desk.wait_for("held-out")
+        assert "\x1b" not in desk.text

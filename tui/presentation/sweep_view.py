@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.sweeping.items import ItemOutcome
+from engine.sweeping.overview import SweepStanding
 from engine.sweeping.results import PromptScore, SweepResults
 from engine.sweeping.sweep import Sweep
 from tui.presentation.lines import BLANK, Cell, Line, Span, columns, line, pad, wrapped
@@ -174,3 +175,14 @@ def items_title(results: SweepResults, row: int, column: int, items: Sequence[It
     return f"{one_line(results.sweep.prompts[column][1])} · seed {condition.seed}, k {condition.k}: " + ", ".join(
         parts + ([f"{missing} missing"] if missing else [])
     )
+
+
+def standing_line(standing: SweepStanding) -> Line:
+    """One sweep on Home: its winner and how stable it is."""
+    name = (one_line(standing.name), "strong")
+    if not standing.leaders:
+        return line(name, (f"  {standing.run.status}, nothing scored yet", "dim"))
+    winners = " and ".join(one_line(leader) for leader in standing.leaders[:2])
+    more = f" and {len(standing.leaders) - 2} more" if len(standing.leaders) > 2 else ""
+    lead = "lead" if len(standing.leaders) > 1 else "leads"
+    return line(name, f"  {winners}{more} {lead}, on top in {standing.crowned} of {standing.conditions} conditions")

@@ -16,6 +16,7 @@ from engine.runs.protocol import RunDir
 from engine.store import runs
 from engine.sweeping import items, starting
 from engine.sweeping.dataset import Dataset, Item
+from engine.sweeping.overview import sweep_standings
 from engine.sweeping.prompt import Prompt
 from engine.sweeping.results import results_json
 from stats.ranks import fair_ranks
@@ -103,6 +104,18 @@ def test_the_tables_equal_what_the_screens_show(sweeper: Sweeper) -> None:
         (s.prompt_id, s.rank, s.score_sum, s.n, s.mean, s.low, s.high, s.no_answer, s.failed) for s in found.scores
     ]
     assert sum(s.no_answer for s in found.scores) > 0
+
+
+def test_home_names_the_winner_and_in_how_many_conditions_it_is_on_top(sweeper: Sweeper) -> None:
+    run = sweeper.start()
+    sweeper.finish(run)
+    (standing,) = sweeper.store.call(sweep_standings)
+    found = sweeper.results(run)
+    best = max(score.score_sum for score in found.scores)
+    assert standing.leaders == tuple(score.name for score in found.scores if score.score_sum == best)
+    columns = [i for i, score in enumerate(found.scores) if score.score_sum == best]
+    on_top = sum(max(row[columns]) == max(row) for row in found.matrix.sums)
+    assert (standing.crowned, standing.conditions) == (on_top, 6)
 
 
 def test_another_top_set_is_written_too(sweeper: Sweeper) -> None:
