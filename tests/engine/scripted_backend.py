@@ -27,6 +27,8 @@ class Script:
     """A request takes this long; ``parallel`` of them go at once."""
     load_seconds: float = 0.0
     load_error: str = ""
+    close_seconds: float = 0.0
+    """Letting go of the model takes this long, as it does when something is still being generated."""
     parallel: int = 4
     fingerprint: str = "scripted"
     side_file: str = ""
@@ -126,6 +128,7 @@ class ScriptedBackend:
     def close(self) -> None:
         self._waiting.clear()
         self._working.clear()
+        time.sleep(self._script.close_seconds)
 
     def _start(self) -> None:
         while self._waiting and len(self._working) < self._script.parallel:
