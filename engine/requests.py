@@ -108,6 +108,7 @@ def _import(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judge(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    _bring_in(store)
     model = embedded_model(body.get("model", ""))
 
     def work(tx: Transaction) -> dict[str, Any]:
@@ -129,12 +130,12 @@ def _judge(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _audit(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
-    while store.call(ingest, store.workspace).more:
-        pass
+    _bring_in(store)
     return audit.audit_json(store.call(audit.audit, str(body["run"])))
 
 
 def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    _bring_in(store)
     model = embedded_model(body.get("model", ""))
     paths = [Path(path) for path in body["prompts"]]
     order = SweepOrder(
@@ -164,15 +165,13 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ranking(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
-    while store.call(ingest, store.workspace).more:
-        pass
+    _bring_in(store)
     found, _ = store.call(results.measure, str(body["run"]), None, int(body.get("top") or results.DEFAULT_TOP))
     return results.results_json(found)
 
 
 def _settle(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
-    while store.call(ingest, store.workspace).more:
-        pass
+    _bring_in(store)
     adopted = store.call(orphans.adopt, store.workspace)
     return {"adopted": adopted}
 
@@ -189,6 +188,12 @@ def _seal(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"criterion": criterion_id, "drawn": len(drawn)}
 
     return store.call(work)
+
+
+def _bring_in(store: Store) -> None:
+    """Results and states of all runs as they are now: what is cached and what is pending depends on them."""
+    while store.call(ingest, store.workspace).more:
+        pass
 
 
 def _only_criterion(tx: Transaction) -> str:
