@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from engine.errors import EvaldeskError
-from engine.runs import queue
+from engine.runs import queue, scratch
 from engine.runs.locks import FileLock, is_held, try_lock
 from engine.runs.plan_file import read_plan
 from engine.runs.progress import recounted
@@ -204,6 +204,7 @@ class Supervisor:
                 return False
             state, remaining = _recounted(entry.run_dir)
             status = status if remaining else RunStatus.DONE
+            scratch.clear(entry.run_dir)
             write_state_at_any_cost(entry.run_dir, replace(state, status=status, message="", updated_at=time.time()))
         self.leave(entry)
         return True
@@ -215,6 +216,7 @@ class Supervisor:
             return
         with lock:
             state, _ = _recounted(entry.run_dir)
+            scratch.clear(entry.run_dir)
             failed = replace(state, status=RunStatus.FAILED, message=message, updated_at=time.time())
             write_state_at_any_cost(entry.run_dir, failed)
 

@@ -21,7 +21,7 @@ from typing import Any
 from engine.backends import load_backend
 from engine.backends.protocol import Backend, Completion, ModelInfo, Request
 from engine.errors import EvaldeskError
-from engine.runs import queue
+from engine.runs import queue, scratch
 from engine.runs.heartbeat import Heartbeat
 from engine.runs.locks import FileLock, try_lock
 from engine.runs.plan_file import read_plan
@@ -39,6 +39,8 @@ CLOSE_GRACE_S = 20.0
 STOPPED_CLOSE_GRACE_S = 2.0
 """The same for a run that shall stop now: what its model still generates is thrown away, so nothing is worth a wait."""
 NICENESS = 19
+SESSION_NICENESS = 10
+"""Of the worker's whole session: about a tenth of a busy one's share, where 19 left a run next to nothing for minutes."""
 
 
 class Worker:
@@ -83,6 +85,7 @@ class Worker:
             self.counted = True
             status = self.wanted()
             if status is None and self.pending:
+                scratch.make(self.run_dir)
                 model = self.description.model
                 self.say(RunStatus.LOADING, f"loading {model.name}")
                 self.heartbeat.may_give_up = True
@@ -217,6 +220,7 @@ class Worker:
         if self.counted:
             state = self.progress.into(state)
         self.heartbeat.end(replace(state, tokens_per_s=0.0, eta_s=None))
+        scratch.clear(self.run_dir)
         if message:
             log(message)
         if status is RunStatus.INTERRUPTED:
@@ -260,7 +264,7 @@ def step_back() -> None:
     os.nice(max(0, NICENESS - os.nice(0)))
     # Linux weighs whole sessions against each other before it looks at processes: this one is alone in its own.
     with contextlib.suppress(OSError), Path("/proc/self/autogroup").open("w", encoding="ascii") as autogroup:
-        autogroup.write(str(NICENESS))
+        autogroup.write(str(SESSION_NICENESS))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tempfile
 import time
 import zlib
 from collections import deque
@@ -87,6 +88,8 @@ class ScriptedBackend:
 
     def load(self, model: ModelSpec) -> ModelInfo:
         self._script = Script(**json.loads(model.path))
+        # As llamacpp does for the slots that it saves.
+        Path(tempfile.mkdtemp(prefix="slots-"), "shared.bin").write_bytes(b"computed")
         time.sleep(self._script.load_seconds)
         if self._script.load_error:
             raise EvaldeskError(self._script.load_error)

@@ -175,6 +175,21 @@ def test_a_plan_that_cannot_be_read_leaves_the_counts_of_the_starts_before(desk:
     assert (state.status, state.planned, state.done) == (RunStatus.FAILED, 5, 5)
 
 
+def test_what_a_killed_worker_leaves_behind_lies_in_its_run_and_goes_with_the_next_start(desk: Desk) -> None:
+    run_dir = desk.run("leaves", 20, hold_after=6)
+    worker = desk.worker(run_dir)
+    wait_until(reached(run_dir, 6))
+    assert len(list(run_dir.scratch.glob("*/shared.bin"))) == 1
+    worker.kill()
+    worker.wait()
+    again = desk.worker(run_dir)
+    wait_until(lambda: states.read_state(run_dir).starts == 2 and states.read_state(run_dir).status == "running")
+    assert len(list(run_dir.scratch.glob("*/shared.bin"))) == 1
+    open_gate(run_dir)
+    assert again.wait() == EXIT_ENDED
+    assert not run_dir.scratch.exists()
+
+
 def test_the_heart_beats_while_nothing_finishes(desk: Desk) -> None:
     run_dir = desk.run("slow", 1, load_seconds=600.0)
     worker = desk.worker(run_dir)
