@@ -18,7 +18,7 @@ from engine.importing.mapping import parse_map_options
 from engine.intake import IntakeOrder
 from engine.measuring import audit, building, rounds
 from engine.runs.ingest import ingest
-from engine.store import criteria, inbox, models, piles, snapshot
+from engine.store import criteria, inbox, models, piles, runs, snapshot, traces
 from engine.store.models import Model
 from engine.store.store import Store
 from engine.store.transaction import Transaction
@@ -32,16 +32,31 @@ _POLL_S = 0.1
 
 
 def ask(workspace: Workspace, body: Mapping[str, Any], *, create: bool = False) -> dict[str, Any]:
-    """Have a request carried out, here or by the owner; raises EvaldeskError as if it had happened here."""
+    """Have a request carried out, here or by the owner; raises EvaldeskError as if it had happened here.
+
+    A request that fails leaves no workspace behind where there was none.
+    """
+    unused = create and not workspace.path.exists()
     try:
         with Store(workspace, program=f"evaldesk {body['kind']}", create=create) as store:
-            result = carry_out(store, body)
+            try:
+                result = carry_out(store, body)
+            finally:
+                unused = unused and store.call(_is_empty)
             serve_inbox(store)
             return result
     except WorkspaceBusy as busy:
         if busy.program == "another program":
             raise
+        unused = False
         return _ask_owner(workspace, body, busy)
+    finally:
+        if unused:
+            workspace.remove_unused()
+
+
+def _is_empty(tx: Transaction) -> bool:
+    return not (traces.count(tx) or criteria.everyone(tx) or runs.everyone(tx))
 
 
 def carry_out(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
