@@ -19,7 +19,7 @@ from engine.importing.mapping import parse_map_options
 from engine.intake import IntakeOrder
 from engine.measuring import audit, building, rounds
 from engine.runs.ingest import ingest
-from engine.store import criteria, inbox, models, piles, snapshot
+from engine.store import criteria, inbox, models, piles, runs, snapshot, traces
 from engine.store.models import Model
 from engine.store.store import Store
 from engine.store.transaction import Transaction
@@ -33,16 +33,31 @@ _POLL_S = 0.1
 
 
 def ask(workspace: Workspace, body: Mapping[str, Any], *, create: bool = False) -> dict[str, Any]:
-    """Have a request carried out, here or by the owner; raises EvaldeskError as if it had happened here."""
+    """Have a request carried out, here or by the owner; raises EvaldeskError as if it had happened here.
+
+    A request that fails leaves no workspace behind where there was none.
+    """
+    unused = create and not workspace.path.exists()
     try:
         with Store(workspace, program=f"evaldesk {body['kind']}", create=create) as store:
-            result = carry_out(store, body)
+            try:
+                result = carry_out(store, body)
+            finally:
+                unused = unused and store.call(_is_empty)
             serve_inbox(store)
             return result
     except WorkspaceBusy as busy:
         if busy.program == "another program":
             raise
+        unused = False
         return _ask_owner(workspace, body, busy)
+    finally:
+        if unused:
+            workspace.remove_unused()
+
+
+def _is_empty(tx: Transaction) -> bool:
+    return not (traces.count(tx) or criteria.everyone(tx) or runs.everyone(tx))
 
 
 def carry_out(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,6 +124,7 @@ def _import(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judge(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    _bring_in(store)
     model = embedded_model(body.get("model", ""))
 
     def work(tx: Transaction) -> dict[str, Any]:
@@ -130,12 +146,12 @@ def _judge(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _audit(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
-    while store.call(ingest, store.workspace).more:
-        pass
+    _bring_in(store)
     return audit.audit_json(store.call(audit.audit, str(body["run"])))
 
 
 def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    _bring_in(store)
     model = embedded_model(body.get("model", ""))
     paths = [Path(path) for path in body["prompts"]]
     order = SweepOrder(
@@ -165,16 +181,14 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ranking(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
-    while store.call(ingest, store.workspace).more:
-        pass
+    _bring_in(store)
     found, _ = store.call(results.measure, str(body["run"]), None, int(body.get("top") or results.DEFAULT_TOP))
     selection = selecting.select(found, float(body.get("z") or results.DEFAULT_Z))
     return {"advice": selecting.sentence(found), **results.results_json(found), "selection": asdict(selection)}
 
 
 def _settle(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
-    while store.call(ingest, store.workspace).more:
-        pass
+    _bring_in(store)
     adopted = store.call(orphans.adopt, store.workspace)
     return {"adopted": adopted}
 
@@ -191,6 +205,12 @@ def _seal(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"criterion": criterion_id, "drawn": len(drawn)}
 
     return store.call(work)
+
+
+def _bring_in(store: Store) -> None:
+    """Results and states of all runs as they are now: what is cached and what is pending depends on them."""
+    while store.call(ingest, store.workspace).more:
+        pass
 
 
 def _only_criterion(tx: Transaction) -> str:

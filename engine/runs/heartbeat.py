@@ -38,6 +38,8 @@ class Heartbeat:
         self._written = float("-inf")
         self._refused: EvaldeskError | None = None
         self._ended = False
+        self.may_give_up = False
+        """Whether the worker has counted what is there, so that ``give_up`` can tell how far the run is."""
         self.terminated = False
         """Whether the system asked the worker to end (SIGTERM or SIGINT)."""
         self._wake, self._signalled = socket.socketpair()
@@ -97,7 +99,7 @@ class Heartbeat:
             with self._guard:
                 if time.monotonic() - self._written >= BEAT_S:
                     self._write()
-                loading = self._state.status is RunStatus.LOADING and not self._ended
+                loading = self.may_give_up and self._state.status is RunStatus.LOADING and not self._ended
                 if loading:
                     self._stop_loading()
 

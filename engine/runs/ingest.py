@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from engine.runs.protocol import RunDir, RunStatus
 from engine.runs.spool import read_results
-from engine.runs.states import observed_state
+from engine.runs.states import observed_state, read_state
 from engine.store import completions, results, runs
 from engine.store.runs import Run
 from engine.store.transaction import Transaction
@@ -34,6 +34,10 @@ def ingest(tx: Transaction, workspace: Workspace) -> Ingested:
     all_gained: set[str] = set()
     changed: set[str] = set()
     more = False
+    for run in runs.everyone(tx):
+        if run.status == RunStatus.CANCELLED and _goes_on(RunDir(workspace.runs / run.run_id)):
+            runs.reopen(tx, run.run_id)
+            changed.add(run.run_id)
     for run in runs.unfinished(tx):
         run_dir = RunDir(workspace.runs / run.run_id)
         # The state is read before the spool: a run seen as done has its last line in the spool already.
@@ -44,6 +48,11 @@ def ingest(tx: Transaction, workspace: Workspace) -> Ingested:
         if complete and _settle(tx, run, status):
             changed.add(run.run_id)
     return Ingested(frozenset(all_gained), frozenset(changed), more)
+
+
+def _goes_on(run_dir: RunDir) -> bool:
+    """Whether a run that was cancelled has been resumed since, by its files alone."""
+    return run_dir.state.exists() and read_state(run_dir).status is not RunStatus.CANCELLED
 
 
 def _read_spool(tx: Transaction, run: Run, run_dir: RunDir) -> tuple[set[str], bool]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from engine.backends.protocol import ModelSpec, Request
 from engine.runs import control, plan_file, queue, states, supervisor
+from engine.runs.ingest import ingest
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
 from engine.runs.states import RunDescription
 from engine.store import completions, results, runs
@@ -64,6 +65,9 @@ def start(
     ``add_content`` records what the run of this id is about: its cases or cells, in plan order. Cached completions
     count at once; keys pending in another run are awaited, not planned twice.
     """
+    # What the store knows of other runs may be as old as the last look: one cancelled since brings nothing any more.
+    while ingest(tx, workspace).more:
+        pass
     requests = {request.key: request for request in planned}
     cached = completions.usable(tx, list(requests))
     pending = runs.pending_keys(tx)
@@ -105,6 +109,9 @@ def adopt_missing(tx: Transaction, workspace: Workspace, run: Run, model: Model,
 
 def ensure_queued(run_dir: RunDir, device: str) -> None:
     """Queue a run whose planner was killed between its commit and its queueing; harmless otherwise."""
+    if states.read_control(run_dir) is not Control.RUN:
+        # It left the queue because somebody paused or cancelled it; the store hears of that a moment later.
+        return
     if all(entry.run_dir.path != queue.absolute(run_dir).path for entry in queue.entries(device)):
         control.start(run_dir)
     else:

@@ -95,9 +95,20 @@ class Progress:
         )
 
 
-def recounted(state: RunState, results: Iterable[Mapping[str, Any]]) -> RunState:
-    """``state`` with its counters taken from result lines; for a state that its worker left behind."""
+def recounted(
+    state: RunState, results: Iterable[Mapping[str, Any]], requests: Sequence[Request] | None = None
+) -> tuple[RunState, int]:
+    """``state`` with its counters taken from result lines and plan, for a state that its worker left behind.
+
+    Also returns how many planned requests have no result. Without a plan that can be read, ``planned`` stays.
+    """
     progress = Progress()
     for line in results:
         progress.count(line)
-    return replace(progress.into(state), planned=state.planned, tokens_per_s=0.0, eta_s=None, in_flight=0)
+    if requests is None:
+        planned, remaining = state.planned, max(0, state.planned - len(progress.finished))
+    else:
+        progress.plan(requests)
+        planned, remaining = len({request.key for request in requests}), progress.remaining
+    state = replace(progress.into(state), planned=planned, tokens_per_s=0.0, eta_s=None, in_flight=0)
+    return state, remaining

@@ -2,7 +2,7 @@
 
 ``runs/<run id>/`` holds run.json (what), plan.jsonl (one rendered request a line), results.jsonl
 (append only, one finished request a line), state.json (replaced atomically), control (one word),
-worker.log and lock (flock of the worker). Requests in, results out: nothing here knows the
+worker.log, lock (flock of the worker) and, while a worker is there, scratch/ (its temporary files). Requests in, results out: nothing here knows the
 database or the domain, so a run can be killed at any byte and resumed, or carried elsewhere.
 """
 
@@ -72,6 +72,10 @@ class RunDir:
     @property
     def log(self) -> Path:
         return self.path / "worker.log"
+
+    @property
+    def scratch(self) -> Path:
+        return self.path / "scratch"
 
     @property
     def lock(self) -> Path:

@@ -112,7 +112,7 @@ def read_state(run_dir: RunDir) -> RunState:
 
 def observed_state(run_dir: RunDir) -> RunState:
     """What state.json says, unless its worker is gone: loading or running without a heartbeat and with a free lock is
-    interrupted."""
+    interrupted, or what the user wanted it to stop for."""
     state = read_state(run_dir)
     if state.status not in (RunStatus.LOADING, RunStatus.RUNNING):
         return state
@@ -122,12 +122,13 @@ def observed_state(run_dir: RunDir) -> RunState:
     state = read_state(run_dir)
     if state.status not in (RunStatus.LOADING, RunStatus.RUNNING) or abs(time.time() - state.updated_at) <= STALE_S:
         return state
+    gone = replace(state, in_flight=0, tokens_per_s=0.0, eta_s=None, message="")
+    if (control := read_control(run_dir)) is not Control.RUN:
+        # It was told to stop, and it has.
+        return replace(gone, status=RunStatus.CANCELLED if control is Control.CANCEL else RunStatus.PAUSED)
     return replace(
-        state,
+        gone,
         status=RunStatus.INTERRUPTED,
-        in_flight=0,
-        tokens_per_s=0.0,
-        eta_s=None,
         message="the worker ended without a word; every result so far is kept, resume goes on",
     )
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import IO
 
 from engine.errors import EvaldeskError
-from engine.runs import queue
+from engine.runs import queue, scratch
 from engine.runs.locks import FileLock, is_held, try_lock
+from engine.runs.plan_file import read_plan
 from engine.runs.progress import recounted
-from engine.runs.protocol import Control, RunDir, RunStatus
+from engine.runs.protocol import Control, RunDir, RunState, RunStatus
 from engine.runs.queue import QueueEntry
 from engine.runs.spool import count_lines, stream_results
 from engine.runs.states import read_control, read_state, write_state_at_any_cost
@@ -126,6 +127,8 @@ class Supervisor:
             if is_held(run_dir.lock):
                 self.wait_for_orphan(run_dir)
                 return
+            if read_control(run_dir) is not Control.RUN and self.settle(entry):
+                return
             lines = count_lines(run_dir.results)
             log_start = _size(run_dir.log)
             code = self.work(run_dir)
@@ -143,6 +146,9 @@ class Supervisor:
             if code == EXIT_INTERRUPTED or (code == EXIT_ENDED and not status.is_active):
                 self.leave(entry)
                 return
+            if read_control(run_dir) is not Control.RUN:
+                # It was told to stop and died before it could say that it did: nothing is left to start it for.
+                continue
             crashes = 0 if count_lines(run_dir.results) > lines else crashes + 1
             reason = f"the worker {_ending(code)}"
             log(f"{run_dir.path}: {reason}, {crashes} times without a new result")
@@ -186,15 +192,42 @@ class Supervisor:
         """Take the run out of the queue, unless somebody asked for it again since it was started."""
         queue.remove(entry.run_dir, self.device, ticket=entry.ticket)
 
+    def settle(self, entry: QueueEntry) -> bool:
+        """Write that the run is paused or cancelled, as the user wants it, for a worker that is not there; whether so."""
+        lock = try_lock(entry.run_dir.lock)
+        if lock is None:
+            return False
+        with lock:
+            stopped = {Control.PAUSE: RunStatus.PAUSED, Control.CANCEL: RunStatus.CANCELLED}
+            status = stopped.get(read_control(entry.run_dir))
+            if status is None:
+                return False
+            state, remaining = _recounted(entry.run_dir)
+            status = status if remaining else RunStatus.DONE
+            scratch.clear(entry.run_dir)
+            write_state_at_any_cost(entry.run_dir, replace(state, status=status, message="", updated_at=time.time()))
+        self.leave(entry)
+        return True
+
     def fail(self, entry: QueueEntry, message: str) -> None:
         """Write that the run failed, for a worker that could not."""
         lock = try_lock(entry.run_dir.lock)
         if lock is None:
             return
         with lock:
-            state = recounted(read_state(entry.run_dir), stream_results(entry.run_dir.results))
+            state, _ = _recounted(entry.run_dir)
+            scratch.clear(entry.run_dir)
             failed = replace(state, status=RunStatus.FAILED, message=message, updated_at=time.time())
             write_state_at_any_cost(entry.run_dir, failed)
+
+
+def _recounted(run_dir: RunDir) -> tuple[RunState, int]:
+    """The run's state with its counters as plan and spool tell, and how many requests have no result."""
+    try:
+        requests = read_plan(run_dir)
+    except EvaldeskError:
+        requests = None
+    return recounted(read_state(run_dir), stream_results(run_dir.results), requests)
 
 
 def last_line(path: Path, start: int = 0) -> str:

@@ -21,12 +21,12 @@ from typing import Any
 from engine.backends import load_backend
 from engine.backends.protocol import Backend, Completion, ModelInfo, Request
 from engine.errors import EvaldeskError
-from engine.runs import queue
+from engine.runs import queue, scratch
 from engine.runs.heartbeat import Heartbeat
 from engine.runs.locks import FileLock, try_lock
 from engine.runs.plan_file import read_plan
 from engine.runs.progress import Progress
-from engine.runs.protocol import Control, RunDir, RunState, RunStatus
+from engine.runs.protocol import Control, RunDir, RunStatus
 from engine.runs.spool import Spool, stream_results
 from engine.runs.states import RunDescription, read_control, read_description, read_state, write_state_at_any_cost
 from engine.runs.supervisor import EXIT_ENDED, EXIT_FAILED, EXIT_HELD, EXIT_INTERRUPTED, ensure_supervisor, log
@@ -36,6 +36,8 @@ ATTEMPTS = 3
 WAIT_S = 0.1
 CANCEL_GRACE_S = 5.0
 CLOSE_GRACE_S = 20.0
+STOPPED_CLOSE_GRACE_S = 2.0
+"""The same for a run that shall stop now: what its model still generates is thrown away, so nothing is worth a wait."""
 NICENESS = 19
 SESSION_NICENESS = 5
 """A third of what a session at work gets: keys come first, and a run on a busy machine still gets on."""
@@ -54,10 +56,16 @@ class Worker:
         self.description: RunDescription | None = None
         self.ticket = ""
         self.spool: Spool | None = None
+        self.counted = False
         before = read_state(run_dir)
-        state = RunState(
-            RunStatus.LOADING,
+        # The counts of the starts before stay until plan and spool are counted: a run never looks as if all were lost.
+        state = replace(
+            before,
+            status=RunStatus.LOADING,
             message="reading the plan",
+            in_flight=0,
+            tokens_per_s=0.0,
+            eta_s=None,
             starts=before.starts + 1,
             started_at=before.started_at or time.time(),
             extra={},
@@ -74,11 +82,13 @@ class Worker:
             for line in stream_results(self.run_dir.results):
                 self.progress.count(line)
             self.refill()
-            self.say(RunStatus.LOADING, "reading the plan")
+            self.counted = True
             status = self.wanted()
             if status is None and self.pending:
+                scratch.make(self.run_dir)
                 model = self.description.model
                 self.say(RunStatus.LOADING, f"loading {model.name}")
+                self.heartbeat.may_give_up = True
                 backend = load_backend(model.backend)
                 info = backend.load(model)
                 self.check(self.description, info)
@@ -91,7 +101,7 @@ class Worker:
             status, message = RunStatus.FAILED, str(error)
         status = status or RunStatus.DONE
         if backend is not None:
-            self.close(backend)
+            self.close(backend, status, message)
         return self.end(status, message)
 
     def wanted(self) -> RunStatus | None:
@@ -191,9 +201,14 @@ class Worker:
         state = replace(self.heartbeat.state, status=status, message=message, in_flight=len(self.in_flight))
         self.heartbeat.say(self.progress.into(state))
 
-    def close(self, backend: Backend) -> None:
-        """Free the model; one that does not let go is ended with the process, and the next start finds all done."""
-        watchdog = threading.Timer(CLOSE_GRACE_S, os._exit, (1,))
+    def close(self, backend: Backend, status: RunStatus, message: str) -> None:
+        """Free the model; one that does not let go is ended with the process, which says first how the run ended.
+
+        A process that went without that word would count as crashed, and be started again only to end once more.
+        """
+        stopped = status in (RunStatus.CANCELLED, RunStatus.INTERRUPTED)
+        grace = STOPPED_CLOSE_GRACE_S if stopped else CLOSE_GRACE_S
+        watchdog = threading.Timer(grace, self.give_up, (status, message))
         watchdog.daemon = True
         watchdog.start()
         backend.close()
@@ -201,8 +216,11 @@ class Worker:
 
     def end(self, status: RunStatus, message: str) -> int:
         """Write the last state, leave the queue, and see to it that the queue goes on."""
-        state = self.progress.into(replace(self.heartbeat.state, status=status, message=message, in_flight=0))
+        state = replace(self.heartbeat.state, status=status, message=message, in_flight=0)
+        if self.counted:
+            state = self.progress.into(state)
         self.heartbeat.end(replace(state, tokens_per_s=0.0, eta_s=None))
+        scratch.clear(self.run_dir)
         if message:
             log(message)
         if status is RunStatus.INTERRUPTED:
@@ -220,7 +238,7 @@ class Worker:
         return EXIT_FAILED if status is RunStatus.FAILED else EXIT_ENDED
 
     def give_up(self, status: RunStatus, message: str) -> None:
-        """End the process from the heartbeat's thread, for the main one is stuck in loading a model."""
+        """End the process from another thread, for the main one is stuck in loading a model or in letting it go."""
         os._exit(self.end(status, message))
 
 

@@ -45,6 +45,20 @@ class Workspace:
     def backups(self) -> Path:
         return self.path / "backups"
 
+    def remove_unused(self) -> None:
+        """Remove a workspace that this process has just made and put nothing into; stops at the first thing of anyone's."""
+        try:
+            for folder in (self.runs, self.inbox, self.backups):
+                if folder.exists():
+                    folder.rmdir()
+            if self.labels.exists() and self.labels.stat().st_size:
+                return
+            for file in (self.labels, self.database, self.database.with_name(self.database.name + ".wal"), self.lock):
+                file.unlink(missing_ok=True)
+            self.path.rmdir()
+        except OSError:
+            return
+
     def create(self) -> None:
         """Make the directory and its folders, readable by their owner only; harmless when they exist."""
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tempfile
 import time
 import zlib
 from collections import deque
@@ -27,6 +28,8 @@ class Script:
     """A request takes this long; ``parallel`` of them go at once."""
     load_seconds: float = 0.0
     load_error: str = ""
+    close_seconds: float = 0.0
+    """Letting go of the model takes this long, as it does when something is still being generated."""
     parallel: int = 4
     fingerprint: str = "scripted"
     side_file: str = ""
@@ -85,6 +88,8 @@ class ScriptedBackend:
 
     def load(self, model: ModelSpec) -> ModelInfo:
         self._script = Script(**json.loads(model.path))
+        # As llamacpp does for the slots that it saves.
+        Path(tempfile.mkdtemp(prefix="slots-"), "shared.bin").write_bytes(b"computed")
         time.sleep(self._script.load_seconds)
         if self._script.load_error:
             raise EvaldeskError(self._script.load_error)
@@ -126,6 +131,7 @@ class ScriptedBackend:
     def close(self) -> None:
         self._waiting.clear()
         self._working.clear()
+        time.sleep(self._script.close_seconds)
 
     def _start(self) -> None:
         while self._waiting and len(self._working) < self._script.parallel:

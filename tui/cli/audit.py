@@ -13,6 +13,7 @@ from engine.auditing.figures import POSITIVE
 from engine.auditing.sentence import gate_sentence, percent, percent_of
 from stats.confusion import Estimate, Proportion, no_verdict_bounds, rates
 from stats.gates import default_gate
+from tui.cli.output import plain_console
 from tui.widgets.literal import one_line
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ verdicts, or from two files joined by an id. No workspace is needed. Positive = 
 Verdicts are read as pass/fail, accept/reject, true/false and 1/0 (1 and true mean PASS). In a column named like fail,
 error or defect, 1/0 and true/false need --values. A blank human value is an unlabelled case; an unknown one is
 refused. A blank or unknown judge value beside a human label is "no verdict": in no rate, and counted.
+
+Exit code: 0 when the gate is reached, 1 when it is missed or there are too few failures to tell, 2 for wrong input.
 """
 
 
@@ -48,7 +51,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the audit; 0 when it was measured. Raises EvaldeskError (exit code 2) on input that cannot be read."""
+    """Print the audit; 0 when the gate is reached, 1 when it is missed or not decided.
+
+    Raises EvaldeskError (exit code 2) on input that cannot be read.
+    """
     audit = audit_file(
         args.file,
         args.file2,
@@ -63,15 +69,14 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write("\n")
     else:
         _print(audit)
-    return 0
+    return 0 if default_gate(audit.confusion).reached else 1
 
 
 def _print(audit: FileAudit) -> None:
-    from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
-    console = Console(markup=False, highlight=False, emoji=False)
+    console = plain_console()
     confusion = audit.confusion
     console.print(Text(audit.sentence, style="bold"))
     console.print()

@@ -6,9 +6,12 @@ Exit codes: 0 done, 1 a finding (a gate not reached, a run that failed), 2 wrong
 from __future__ import annotations
 
 import argparse
+import difflib
+import errno
 import importlib
 import importlib.metadata
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,6 +22,13 @@ from engine.store.workspace import DEFAULT_DIRECTORY
 from tui.widgets.literal import visible
 
 COMMANDS = ("demo", "import", "judge", "sweep", "runs", "audit", "rank", "seal", "snapshot", "models", "doctor")
+_INSTEAD = {
+    "status": "runs", "run": "runs", "pause": "runs", "resume": "runs", "cancel": "runs",
+    "measure": "judge", "export": "snapshot", "help": "--help", "version": "--version",
+}  # fmt: skip
+"""Words that people try, and the command that does it."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What an output file says that takes no more; files of evaldesk's own are named by their errors."""
 _MODULES = {"import": "import_file"}
 
 
@@ -32,7 +42,10 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        return _dispatch(arguments)
+        code = _dispatch(arguments)
+        # What the output refuses is to be told here, not by the interpreter at its end.
+        sys.stdout.flush()
+        return code
     except EvaldeskError as error:
         if debug:
             raise
@@ -42,15 +55,24 @@ def run(arguments: list[str]) -> int:
         print("evaldesk: interrupted; runs go on in the background (evaldesk runs)", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who reads has seen enough.
+        _drop_output()
         return 0
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+            _drop_output()
+            print(f"evaldesk: the output cannot be written: {error.strerror or error}", file=sys.stderr)
+            return 2
         print(
             f"evaldesk: unexpected {type(error).__name__}: {visible(str(error))}\n{_log_traceback()}", file=sys.stderr
         )
         return 2
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _log_traceback() -> str:
@@ -87,12 +109,35 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _open(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="evaldesk", description="Open the app on a workspace.")
-    parser.add_argument(
-        "directory", nargs="?", type=Path, metavar="DIR", help=f"workspace, ./{DEFAULT_DIRECTORY} by default"
-    )
+    parser.add_argument("directory", nargs="?", metavar="DIR", help=f"workspace, ./{DEFAULT_DIRECTORY} by default")
     add_workspace_option(parser)
     parsed = parser.parse_args(arguments)
-    return open_app(parsed.directory or parsed.workspace)
+    if parsed.directory is None:
+        return open_app(parsed.workspace)
+    _check_directory(parsed.directory)
+    return open_app(Path(parsed.directory))
+
+
+def _check_directory(name: str) -> None:
+    """Raise EvaldeskError for a file, and for a mistyped command: neither is meant as a workspace."""
+    path = Path(name)
+    if path.is_dir():
+        return
+    if path.exists():
+        raise EvaldeskError(
+            "this is a file, not a workspace directory", where=name, kept="Nothing was changed.",
+            remedy=f"Bring it into a workspace with: evaldesk import {shlex.quote(name)}",
+        )  # fmt: skip
+    if not name or path.is_absolute() or os.sep in name:
+        return
+    meant = _INSTEAD.get(name.lower(), name)
+    close = [meant] if meant in COMMANDS else difflib.get_close_matches(meant.lower(), [*COMMANDS, *_INSTEAD], 1, 0.7)
+    if close:
+        command = _INSTEAD.get(close[0], close[0])
+        raise EvaldeskError(
+            f"there is no command {name!r}", kept="Nothing was changed.",
+            remedy=f"Did you mean: evaldesk {command}? To make a workspace of that name: evaldesk ./{shlex.quote(name)}",
+        )  # fmt: skip
 
 
 def open_app(workspace: Path, *, is_demo: bool = False, start: str = "") -> int:

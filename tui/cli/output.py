@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui.widgets.literal import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -21,3 +24,15 @@ def print_line(text: str = "") -> None:
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(visible(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
     sys.stdout.flush()
+
+
+def plain_console() -> Console:
+    """A console that takes every text literally and leaves a reader that went away to the command, as print does."""
+    from rich.console import Console
+
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> NoReturn:
+            # Rich itself would end the program here, with exit code 1.
+            raise BrokenPipeError
+
+    return PlainConsole(markup=False, highlight=False, emoji=False)

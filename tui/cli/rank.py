@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaldeskError
-from tui.cli.output import print_json
+from tui.cli.output import plain_console, print_json
 from tui.widgets.literal import one_line
 
 if TYPE_CHECKING:
@@ -75,11 +75,10 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _print(ranking: Ranking) -> None:
-    from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
-    console = Console(markup=False, highlight=False, emoji=False)
+    console = plain_console()
     console.print(Text(one_line(ranking.advice), style="bold"))
     console.print()
     console.print(_scores_table(ranking))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from dataclasses import asdict
 from typing import Any
 
+from engine import requests
 from engine.errors import EvaldeskError
 from engine.runs import control
 from engine.runs.following import follow
-from engine.runs.protocol import RunDir
+from engine.runs.protocol import RunDir, RunStatus
 from engine.runs.states import observed_state, read_description
 from engine.store.workspace import Workspace
 from tui.cli.output import print_json, print_line
+
+_DONE = {"pause": "paused", "resume": "resumed", "cancel": "cancelled", "follow": "followed"}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action is None:
         return _list(workspace, as_json=args.json)
     if args.run_id is None:
-        raise EvaldeskError(f"which run is to be {args.action}ed is not said", remedy="evaldesk runs lists them.")
+        raise EvaldeskError(f"which run is to be {_DONE[args.action]} is not said", remedy="evaldesk runs lists them.")
     run_dir = _find(workspace, args.run_id)
     if args.action == "follow":
         for state in follow(run_dir, 0.5):
@@ -43,8 +47,16 @@ def run(args: argparse.Namespace) -> int:
                 f"{state.status} {state.done + state.failed}/{state.planned}  {state.tokens_per_s:.0f} tok/s  {state.message}"
             )
         return 0 if observed_state(run_dir).status == "done" else 1
+    before = observed_state(run_dir).status
     {"pause": control.pause, "resume": control.resume, "cancel": control.cancel}[args.action](run_dir)
+    if before == _DONE[args.action]:
+        print_line(f"{run_dir.run_id} is {before} already")
+        return 0
     print_line(f"{run_dir.run_id}: {args.action} is asked for")
+    if args.action == "resume" and before is RunStatus.CANCELLED:
+        # A cancelled run is not looked at any more; whoever owns the workspace is to read its results again.
+        with contextlib.suppress(EvaldeskError):
+            requests.ask(workspace, {"kind": "settle"})
     return 0
 
 

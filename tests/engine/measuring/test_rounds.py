@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from engine import requests
 from engine.errors import Refused
 from engine.measuring import audit, rounds
-from engine.runs import control, locks
+from engine.runs import control, locks, planning, queue
 from engine.runs.ingest import ingest
 from engine.runs.protocol import RunDir
 from engine.runs.spool import read_results
 from engine.runs.states import read_state
-from engine.store import judgements, labels, piles, runs
+from engine.store import judgements, labels, models, piles, runs
 from engine.store.labels import Label, Mark
 from engine.store.store import Store
 from engine.store.workspace import Workspace
@@ -88,6 +89,64 @@ def test_a_waiting_run_plans_for_itself_what_a_cancelled_one_leaves(bench: Bench
     assert bench.store.call(runs.get, first.run_id).status == "cancelled"
     assert counts(bench.store.call(audit.audit, second.run_id)) == EXPECTED
     assert max(Counter(bench.generated()).values()) <= 2
+
+
+def test_what_a_cancelled_run_left_is_planned_though_nobody_has_looked_since(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store still believes that the run works: nobody took its state in between its cancel and the next plan."""
+    judge = bench.judge(hold_after=5)
+    first = bench.start(judge)
+    wait_until(lambda: len(read_results(bench.run_dir(first).results)[0]) >= 5)
+    bench.ingest()
+    control.cancel(bench.run_dir(first))
+    bench.open_gate()
+    wait_until(lambda: read_state(bench.run_dir(first)).status == "cancelled")
+    done = len(read_results(bench.run_dir(first).results)[0])
+    assert bench.store.call(runs.get, first.run_id).status == "running"
+    monkeypatch.setattr(requests, "embedded_model", lambda _: bench.store.call(models.get, judge.model_id))
+    planned = requests.carry_out(bench.store, {"kind": "judge", "dry_run": True})
+    assert (planned["cached"], planned["awaited"], planned["to_run"]) == (done, 0, 30 - done)
+    second = bench.start(judge)
+    assert (second.cached, second.awaited) == (done, 0)
+    bench.finish(second)
+    assert counts(bench.store.call(audit.audit, second.run_id)) == EXPECTED
+    assert max(Counter(bench.generated()).values()) <= 2
+
+
+def test_starting_a_run_looks_at_the_state_of_the_others_itself(bench: Bench) -> None:
+    judge = bench.judge(hold_after=5)
+    first = bench.start(judge)
+    wait_until(lambda: len(read_results(bench.run_dir(first).results)[0]) >= 5)
+    control.cancel(bench.run_dir(first))
+    bench.open_gate()
+    wait_until(lambda: read_state(bench.run_dir(first)).status == "cancelled")
+    second = bench.start(judge)
+    assert second.awaited == 0 and second.cached >= 5
+
+
+def test_a_cancelled_run_that_is_resumed_by_its_files_alone_brings_its_results(bench: Bench) -> None:
+    judge = bench.judge(hold_after=5)
+    run = bench.start(judge)
+    wait_until(lambda: len(read_results(bench.run_dir(run).results)[0]) >= 5)
+    control.cancel(bench.run_dir(run))
+    bench.open_gate()
+    wait_until(lambda: read_state(bench.run_dir(run)).status == "cancelled")
+    bench.ingest()
+    assert bench.store.call(runs.get, run.run_id).status == "cancelled"
+    control.resume(bench.run_dir(run))
+    bench.finish(run)
+    assert counts(bench.store.call(audit.audit, run.run_id)) == EXPECTED
+
+
+def test_a_cancelled_run_that_the_store_has_not_heard_of_is_not_queued_again(bench: Bench) -> None:
+    busy, run = bench.start(bench.judge(hold_after=0)), bench.start(bench.judge(fingerprint="other"))
+    run_dir = bench.run_dir(run)
+    control.cancel(run_dir)
+    assert bench.store.call(runs.get, run.run_id).status == "queued"
+    planning.ensure_queued(run_dir, run.device)
+    assert read_state(run_dir).status == "cancelled"
+    assert [entry.run_dir.run_id for entry in queue.entries(run.device)] == [busy.run_id]
 
 
 def test_requests_that_fail_are_no_verdict_with_the_reason(bench: Bench) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import EvaldeskError
 from engine.runs import control, queue, states
-from engine.runs.protocol import RunStatus
+from engine.runs.protocol import Control, RunStatus
 from tests.engine.runs.conftest import (
     DEVICE,
     WINDOW,
@@ -15,6 +15,7 @@ from tests.engine.runs.conftest import (
     finish,
     generated,
     has_status,
+    kill,
     open_gate,
     reached,
     wait_until,
@@ -78,6 +79,51 @@ def test_cancel_keeps_what_is_finished_and_resume_takes_it_back(desk: Desk) -> N
         control.pause(run_dir)
     control.resume(run_dir)
     assert finish(run_dir).status is RunStatus.DONE
+    assert_complete(run_dir)
+
+
+@pytest.mark.parametrize(("word", "status"), [("cancel", RunStatus.CANCELLED), ("pause", RunStatus.PAUSED)])
+def test_a_worker_that_dies_while_it_stops_is_not_started_again_only_to_stop(
+    desk: Desk, word: str, status: RunStatus
+) -> None:
+    """The supervisor writes what the worker could not, with the counts of plan and spool."""
+    run_dir = desk.run("dies", 40, hold_after=6)
+    control.start(run_dir)
+    wait_until(reached(run_dir, 6))
+    {"cancel": control.cancel, "pause": control.pause}[word](run_dir)
+    wait_until(lambda: states.read_state(run_dir).message in ("stopping", "pausing"))
+    kill(desk.worker_pid(run_dir))
+    wait_until(lambda: not queue.entries(DEVICE))
+    state = states.read_state(run_dir)
+    assert (state.status, state.planned, state.done, state.in_flight) == (status, 40, 6, 0)
+    assert (state.starts, state.message) == (1, "")
+    open_gate(run_dir)
+    control.resume(run_dir)
+    assert finish(run_dir).status is RunStatus.DONE
+    assert_complete(run_dir)
+
+
+def test_a_cancelled_run_whose_model_does_not_let_go_ends_as_cancelled_at_its_first_start(desk: Desk) -> None:
+    run_dir = desk.run("clings", 40, hold_after=6, close_seconds=600.0)
+    control.start(run_dir)
+    wait_until(reached(run_dir, 6))
+    control.cancel(run_dir)
+    open_gate(run_dir)
+    state = finish(run_dir)
+    wait_until(lambda: not queue.entries(DEVICE) and not desk.worker_pid(run_dir))
+    assert state == states.read_state(run_dir)
+    assert (state.status, state.planned, state.starts) == (RunStatus.CANCELLED, 40, 1)
+    assert state.done >= 6
+
+
+def test_a_run_whose_last_request_is_done_when_its_worker_dies_is_done_though_it_was_cancelled(desk: Desk) -> None:
+    run_dir = desk.run("over", 5, close_seconds=600.0)
+    control.start(run_dir)
+    wait_until(reached(run_dir, 5))
+    states.write_control(run_dir, Control.CANCEL)
+    kill(desk.worker_pid(run_dir))
+    assert finish(run_dir).status is RunStatus.DONE
+    assert states.read_state(run_dir).starts == 1
     assert_complete(run_dir)
 
 

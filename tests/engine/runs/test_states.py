@@ -83,6 +83,19 @@ def test_a_stale_heartbeat_and_a_free_lock_mean_interrupted(tmp_path: Path, stat
         assert observed_state(run_dir).status is status, "whoever holds the lock is alive, however slow"
 
 
+@pytest.mark.parametrize(
+    ("control", "status"), [(Control.CANCEL, RunStatus.CANCELLED), (Control.PAUSE, RunStatus.PAUSED)]
+)
+def test_a_worker_that_is_gone_after_it_was_told_to_stop_has_stopped(
+    tmp_path: Path, control: Control, status: RunStatus
+) -> None:
+    run_dir = RunDir(tmp_path)
+    write_state(run_dir, replace(FULL, status=RunStatus.RUNNING, updated_at=time.time() - STALE_S - 60))
+    write_control(run_dir, control)
+    observed = observed_state(run_dir)
+    assert (observed.status, observed.done, observed.planned) == (status, FULL.done, FULL.planned)
+
+
 def test_a_fresh_heartbeat_and_every_other_status_stand_as_they_are(tmp_path: Path) -> None:
     run_dir = RunDir(tmp_path)
     write_state(run_dir, replace(FULL, updated_at=time.time()))

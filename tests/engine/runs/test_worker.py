@@ -135,6 +135,61 @@ def test_loading_is_cut_short_by_cancel_and_by_sigterm(desk: Desk) -> None:
         assert states.read_state(run_dir).status is status
 
 
+def test_a_start_that_only_finds_a_cancel_keeps_the_counts_and_loads_no_model(desk: Desk) -> None:
+    run_dir = desk.run("late", 40, hold_after=6)
+    worker = desk.worker(run_dir)
+    wait_until(reached(run_dir, 6))
+    worker.kill()
+    worker.wait()
+    states.write_control(run_dir, Control.CANCEL)
+    desk.describe(run_dir, load_error="must not be loaded")
+    assert desk.worker(run_dir).wait() == EXIT_ENDED
+    state = states.read_state(run_dir)
+    assert (state.status, state.planned, state.done, state.message) == (RunStatus.CANCELLED, 40, 6, "")
+
+
+def test_while_the_model_loads_the_state_tells_what_is_planned_and_done(desk: Desk) -> None:
+    run_dir = desk.run("again", 40, hold_after=6)
+    worker = desk.worker(run_dir)
+    wait_until(reached(run_dir, 6))
+    worker.kill()
+    worker.wait()
+    run_dir.state.unlink()
+    desk.describe(run_dir, load_seconds=600.0)
+    worker = desk.worker(run_dir)
+    wait_until(says(run_dir, "loading scripted"))
+    state = states.read_state(run_dir)
+    assert (state.status, state.planned, state.done) == (RunStatus.LOADING, 40, 6)
+    states.write_control(run_dir, Control.CANCEL)
+    worker.wait()
+    state = states.read_state(run_dir)
+    assert (state.status, state.planned, state.done) == (RunStatus.CANCELLED, 40, 6)
+
+
+def test_a_plan_that_cannot_be_read_leaves_the_counts_of_the_starts_before(desk: Desk) -> None:
+    run_dir = desk.run("unreadable", 5)
+    desk.worker(run_dir).wait()
+    run_dir.plan.write_bytes(b"{}\n")
+    assert desk.worker(run_dir).wait() == EXIT_FAILED
+    state = states.read_state(run_dir)
+    assert (state.status, state.planned, state.done) == (RunStatus.FAILED, 5, 5)
+
+
+def test_what_a_killed_worker_leaves_behind_lies_in_its_run_and_goes_with_the_next_start(desk: Desk) -> None:
+    run_dir = desk.run("leaves", 20, hold_after=6)
+    worker = desk.worker(run_dir)
+    wait_until(reached(run_dir, 6))
+    assert len(list(run_dir.scratch.glob("*/shared.bin"))) == 1
+    worker.kill()
+    worker.wait()
+    again = desk.worker(run_dir)
+    wait_until(lambda: states.read_state(run_dir).starts == 2 and states.read_state(run_dir).status == "running")
+    assert len(list(run_dir.scratch.glob("*/shared.bin"))) == 1
+    open_gate(run_dir)
+    assert again.wait() == EXIT_ENDED
+    assert not run_dir.scratch.exists()
+
+
 def test_the_heart_beats_while_nothing_finishes(desk: Desk) -> None:
     run_dir = desk.run("slow", 1, load_seconds=600.0)
     worker = desk.worker(run_dir)

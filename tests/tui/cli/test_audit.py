@@ -34,10 +34,11 @@ ALWAYS_PASS = [("fail", "pass")] * 20 + [("pass", "pass")] * 180
 
 
 def as_json(capsys: pytest.CaptureFixture[str], *words: str | Path) -> dict[str, Any]:
-    assert call(*words, "--json") == 0
+    code = call(*words, "--json")
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     figures: dict[str, Any] = json.loads(out)
+    assert code == (0 if figures["gate"]["reached"] else 1)
     return figures
 
 
@@ -65,7 +66,7 @@ def test_on_a_terminal_of_80_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert call(write(tmp_path / "a.csv", WORKED)) == 0
+    assert call(write(tmp_path / "a.csv", WORKED)) == 1
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("The judge caught 8 of 20 failures (40 %)")
@@ -81,7 +82,7 @@ def test_on_a_terminal_of_80_columns(
 
 
 def test_missing_verdicts_are_shown_with_their_bounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(write(tmp_path / "a.csv", [*WORKED, ("fail", ""), ("fail", "?"), ("", "pass")])) == 0
+    assert call(write(tmp_path / "a.csv", [*WORKED, ("fail", ""), ("fail", "?"), ("", "pass")])) == 1
     text = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "expert FAIL 8 12 2 22" in text
     assert "not labelled 1" in text
@@ -90,11 +91,25 @@ def test_missing_verdicts_are_shown_with_their_bounds(tmp_path: Path, capsys: py
 
 def test_names_from_the_file_are_shown_literally(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "[red]a.csv", WORKED, ("x[/x]human\x1b[31m", "[@click=app.quit]judge"))
-    assert call(file, "--human", "x[/x]human\x1b[31m", "--judge", "[@click=app.quit]judge") == 0
+    assert call(file, "--human", "x[/x]human\x1b[31m", "--judge", "[@click=app.quit]judge") == 1
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "[/x]human" in out
     assert "[@click=app.quit]judge" in out
+
+
+@pytest.mark.parametrize(
+    ("caught", "missed", "code"),
+    [(20, 5, 0), (19, 6, 1), (20, 4, 1), (0, 0, 1)],
+    ids=["reached", "missed", "few", "none"],
+)
+def test_the_exit_code_says_whether_the_gate_is_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caught: int, missed: int, code: int
+) -> None:
+    rows = [("fail", "fail")] * caught + [("fail", "pass")] * missed + [("pass", "pass")] * 9
+    file = write(tmp_path / "a.csv", rows)
+    assert call(file) == call(file, "--json") == code
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["confusion"]["tp"] == caught
 
 
 def test_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import duckdb
 import pytest
 
 from engine import requests
+from engine.store import traces
 from engine.store.store import Store
 from engine.store.workspace import Workspace
 from tui.cli.main import run
@@ -131,7 +135,12 @@ def test_labels_need_their_criterion_and_their_draw_said(
     [
         (["import", "/nowhere/x.csv"], "/nowhere/x.csv"),
         (["judge", "--workspace", "/nowhere/ws"], "no workspace"),
-        (["runs", "pause", "--workspace", "/nowhere/ws"], "which run"),
+        (["runs", "pause", "--workspace", "/nowhere/ws"], "which run is to be paused is not said"),
+        (["runs", "cancel", "--workspace", "/nowhere/ws"], "which run is to be cancelled is not said"),
+        (["statsu"], "Did you mean: evaldesk runs? To make a workspace of that name: evaldesk ./statsu"),
+        (["improt"], "Did you mean: evaldesk import?"),
+        (["Audit"], "Did you mean: evaldesk audit?"),
+        ([__file__], f"evaldesk import {__file__}"),
         (["runs", "pause", "zzz", "--workspace", "/nowhere/ws"], "no run begins with"),
         (["audit", "/nowhere/x.csv"], "/nowhere/x.csv"),
         ([], "needs a terminal"),
@@ -146,6 +155,77 @@ def test_wrong_use_says_what_where_and_what_to_do(
     assert captured.out == ""
     assert said in captured.err
     assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize("name", ["./statsu", "my-labels", "evaldesk.d"])
+def test_what_is_meant_as_a_workspace_is_taken_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "needs a terminal" in ask(capsys, name, code=2)
+    (tmp_path / "judges").mkdir()
+    assert "needs a terminal" in ask(capsys, "judges", code=2)
+
+
+def test_a_command_that_fails_leaves_no_workspace_behind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ask(capsys, "import", tmp_path / "nope.csv", "--workspace", tmp_path / "new", code=2)
+    labels = write(tmp_path / "l.jsonl", {"id": "M-0", "label": "fail", "critique": "no"})
+    ask(capsys, "import", labels, "--criterion", "c", "--drawn", "hand", "--workspace", tmp_path / "new", code=2)
+    assert not (tmp_path / "new").exists()
+    ask(capsys, "import", write(tmp_path / "t.jsonl", *TRACES), "--workspace", tmp_path / "new")
+    ask(capsys, "import", tmp_path / "nope.csv", "--workspace", tmp_path / "new", code=2)
+    with Store(Workspace(tmp_path / "new"), create=False) as store:
+        assert store.call(traces.count) == 3, "a workspace that was there stays as it is"
+
+
+@pytest.mark.parametrize(
+    "words", [["audit", "a.csv"], ["audit", "a.csv", "--json"], ["rank", "r.csv"], ["audit", "--help"]]
+)
+def test_a_reader_that_goes_away_is_no_failure_and_a_full_disk_is_said_plainly(
+    tmp_path: Path, words: list[str]
+) -> None:
+    write(tmp_path / "a.csv", "human,judge", *["fail,fail"] * 30, *["pass,pass"] * 30)
+    write(tmp_path / "r.csv", "item,a,b", *["1,1,0", "2,1,1", "3,0,1"])
+    script = "import sys; from tui.cli.main import main; sys.stdin.read(); main(sys.argv[1:])"
+    command = [sys.executable, "-c", script, *words]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
+    piped = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert piped.stdout and piped.stdin and piped.stderr
+    piped.stdout.close()
+    piped.stdin.close()
+    assert (piped.wait(), piped.stderr.read()) == (0, b"")
+    piped.stderr.close()
+    if not Path("/dev/full").exists() or "--help" in words:
+        return
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (2, "evaldesk: the output cannot be written: No space left on device\n")
+
+
+def test_a_run_that_is_paused_already_says_so(
+    demo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.runs.control.ensure_supervisor", lambda _: False)
+    run_id = ask(capsys, "judge", "--no-follow", "--json", "--workspace", demo)["run"]
+    assert ask(capsys, "runs", "pause", run_id, "--workspace", demo) == f"{run_id}: pause is asked for\n"
+    assert ask(capsys, "runs", "pause", run_id, "--workspace", demo) == f"{run_id} is paused already\n"
+    ask(capsys, "runs", "cancel", run_id, "--workspace", demo)
+    assert ask(capsys, "runs", "cancel", run_id, "--workspace", demo) == f"{run_id} is cancelled already\n"
+    planned = ask(capsys, "judge", "--dry-run", "--json", "--workspace", demo)
+    assert (planned["awaited"], planned["to_run"]) == (0, 96)
+    ask(capsys, "runs", "resume", run_id, "--workspace", demo)
+    planned = ask(capsys, "judge", "--dry-run", "--json", "--workspace", demo)
+    assert (planned["awaited"], planned["to_run"]) == (96, 0)
 
 
 def test_a_command_and_the_owner_of_the_workspace_work_together(
