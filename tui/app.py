@@ -27,6 +27,7 @@ from engine.store.workspace import Workspace
 from engine.watch import Change, Watch
 from tui import terminal
 from tui.desk import Desk
+from tui.paste_guard import PasteGuard
 from tui.screens.audit import AuditScreen
 from tui.screens.desk_screen import DeskScreen
 from tui.screens.help import help_lines
@@ -39,7 +40,7 @@ from tui.screens.ranking import RankingScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.sweep import SweepScreen
 from tui.screens.text_dialog import TextDialog
-from tui.widgets.critique_box import PASTE_GUARD_S, CritiqueBox
+from tui.widgets.critique_box import CritiqueBox
 
 SCREENS = {
     "home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "sweep": "5", "ranking": "6", "import": "i",
@@ -115,9 +116,7 @@ class EvaldeskApp(App[None]):
         """What ended the app, when it was not a person."""
         self.key_arrived = 0.0
         """When the key arrived whose action is being carried out (monotonic clock)."""
-        self._critique_ended = -1.0
-        self._ending_key: Key | None = None
-        self._told_of_paste = False
+        self._paste_guard = PasteGuard()
         self._waiting: deque[Key | Paste] = deque()
         self._turn: EvaldeskApp.Turn | None = None
         self._mouse_on = not terminal.is_remote()
@@ -180,19 +179,19 @@ class EvaldeskApp(App[None]):
             await self._next_key()
 
     def _runs_over(self, event: Key) -> bool:
-        """Whether a key came in one breath with the Enter that ended a critique: the rest of a paste, for no one."""
-        if event is not self._ending_key and 0 <= event.time - self._critique_ended < PASTE_GUARD_S:
-            self._critique_ended = event.time
-            if not self._told_of_paste:
-                self._told_of_paste = True
-                self.notify(
-                    "Keys right after a save were dropped: a paste running over?", severity="warning", timeout=8
-                )
+        """Whether a key came in one breath with the one that saved, or with one dropped for that: it is for no one."""
+        told = self._paste_guard.is_dropping
+        if self._paste_guard.drops(event.time):
+            if not told:
+                self.notify("Keys right after a save dropped: a paste?", severity="warning", timeout=8, markup=False)
             return True
         if event.key == "enter" and isinstance(self.focused, CritiqueBox):
-            self._critique_ended, self._ending_key = event.time, event
-            self._told_of_paste = False
+            self._paste_guard.save_by(event.time)
         return False
+
+    def save_by_this_key(self) -> None:
+        """The key whose action is being carried out saves; what comes in one breath with it is dropped."""
+        self._paste_guard.save_by(self.key_arrived)
 
     def _handle_exception(self, error: Exception) -> None:
         # A failed worker wraps what went wrong in it.

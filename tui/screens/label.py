@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -24,9 +23,12 @@ from engine.watch import Change
 from tui.presentation.case_view import case_lines, case_row, case_title, label_line, progress_text
 from tui.presentation.lines import line, plain
 from tui.screens.desk_screen import DeskScreen
-from tui.widgets.critique_box import PASTE_GUARD_S, CritiqueBox
+from tui.widgets.critique_box import CritiqueBox
 from tui.widgets.literal import one_line
 from tui.widgets.painted import Reader, RowList
+
+if TYPE_CHECKING:
+    from tui.app import EvaldeskApp
 
 _DRAFT_PAUSE_S = 0.4
 
@@ -91,7 +93,6 @@ class LabelScreen(DeskScreen):
         self._case: Case | None = None
         self._verdict = ""
         self._opened_at = time.monotonic()
-        self._saved_at = -1.0
         self._found: set[str] | None = None
         self._ahead: dict[str, Case] = {}
         self._generation = 0
@@ -153,7 +154,7 @@ class LabelScreen(DeskScreen):
     # -- deciding -------------------------------------------------------------------------------
 
     async def action_verdict(self, verdict: str) -> None:
-        if self._case is None or self._runs_over():
+        if self._case is None:
             return
         self._verdict = verdict
         # Before anything is waited for: what is typed on belongs into the box.
@@ -171,15 +172,13 @@ class LabelScreen(DeskScreen):
         self.set_focus(self._box)
 
     async def action_mark(self, mark: str) -> None:
-        if self._case is None or self._runs_over():
+        if self._case is None:
             return
         given = self._case.label.critique if self._case.label else ""
         text = self._box.text.strip()
         await self._save(Mark(mark), "" if self._box.holds(given) else text)
 
     async def action_undo(self) -> None:
-        if self._runs_over():
-            return
         undone = await self.desk.do(labels.undo, self.desk.criterion_id)
         if undone is None:
             self.say("Nothing left to undo.")
@@ -198,7 +197,7 @@ class LabelScreen(DeskScreen):
         self.say(f"Taken back: {taken.trace_id} {taken.mark}" + (f", now {now.mark} again" if now else ""))
 
     async def action_pile(self) -> None:
-        if self._case is None or self._runs_over():
+        if self._case is None:
             return
         following = {piles.NONE: piles.BUILD, piles.BUILD: piles.SEALED, piles.SEALED: piles.NONE}[self._case.pile]
         trace_id = self._case.trace.trace_id
@@ -265,15 +264,13 @@ class LabelScreen(DeskScreen):
             criterion_version=self._criterion_version,
             seconds=round(time.monotonic() - self._opened_at, 1),
         )
-        self._saved_at = math.inf
+        cast("EvaldeskApp", self.app).save_by_this_key()
         self._cancel_draft_timer()
         try:
             await self.desk.do(_save_label, label)
         except EvaldeskError as error:
-            self._saved_at = -1.0
             self.say_error(error)
             return
-        self._saved_at = time.monotonic()
         self._verdict = ""
         self._box.set_text("")
         self._case = None
@@ -431,16 +428,6 @@ class LabelScreen(DeskScreen):
         if self._draft_timer is not None:
             self._draft_timer.cancel()
             self._draft_timer = None
-
-    def _runs_over(self) -> bool:
-        """Whether this key comes too soon after a save to be a decision."""
-        # When it arrived counts: a busy app may get to it much later.
-        arrived: float = self.app.key_arrived  # type: ignore[attr-defined]
-        if arrived - self._saved_at >= PASTE_GUARD_S:
-            return False
-        self._saved_at = max(self._saved_at, arrived)
-        self.say("Keys right after a save were dropped: a paste running over?", problem=True)
-        return True
 
     def _first_open(self) -> str:
         return next((row.trace_id for row in self._all_rows if row.is_open), self._all_rows[0].trace_id)
