@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
 from textual.filter import LineFilter
 from textual.message import Message
+from textual.notifications import Notify
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -30,6 +31,7 @@ from tui.desk import Desk
 from tui.paste_guard import PasteGuard
 from tui.screens.audit import AuditScreen
 from tui.screens.desk_screen import DeskScreen
+from tui.screens.help import NAMES as KEY_NAMES
 from tui.screens.help import help_lines
 from tui.screens.home import HomeScreen
 from tui.screens.import_file import ImportScreen
@@ -111,7 +113,7 @@ class EvaldeskApp(App[None]):
         self._start = start
         self._watch: Watch | None = None
         self.is_leaving = False
-        self._opened: Store | None = None
+        self._opening: asyncio.Future[Store] | None = None
         self.failure: BaseException | None = None
         """What ended the app, when it was not a person."""
         self.key_arrived = 0.0
@@ -193,6 +195,10 @@ class EvaldeskApp(App[None]):
         """The key whose action is being carried out saves; what comes in one breath with it is dropped."""
         self._paste_guard.save_by(self.key_arrived)
 
+    def on_notify(self, event: Notify) -> None:
+        # Only the newest notice stands; Textual adds it after this.
+        self._notifications.clear()
+
     def _handle_exception(self, error: Exception) -> None:
         # A failed worker wraps what went wrong in it.
         self.failure = self.failure or getattr(error, "error", error)
@@ -221,18 +227,25 @@ class EvaldeskApp(App[None]):
         self.run_worker(self._open(), exclusive=True)
 
     async def _open(self) -> None:
+        self._opening = asyncio.ensure_future(asyncio.to_thread(Store, self.workspace, program="evaldesk"))
         try:
-            store = await asyncio.to_thread(Store, self.workspace, program="evaldesk")
+            store = await asyncio.shield(self._opening)
         except EvaldeskError as error:
-            await self.switch_screen(BlockedScreen(error))
+            if not self._is_ending:
+                await self.switch_screen(BlockedScreen(error))
             return
-        self._opened = store
-        if self._is_demo:
+        if self._is_demo and not self._is_ending:
             await asyncio.to_thread(demo.fill, store)
+        if self._is_ending:
+            return
         self.desk = await asyncio.wrap_future(store.submit(_remembered, store))
+        if self._is_ending:
+            return
         self._watch = Watch(store, self._tell)
         self._watch.start()
         screen = self._start or await asyncio.wrap_future(store.submit(settings.read, "screen", "home"))
+        if self._is_ending:
+            return
         await self.switch_screen(screen if screen in SCREENS else "home")
         store.submit_background(settings.write, "screen", screen)
 
@@ -252,8 +265,16 @@ class EvaldeskApp(App[None]):
 
     async def on_unmount(self) -> None:
         """Stop the watch, close the store: in a thread, so that the loop can finish."""
-        if self._opened is not None:
-            await asyncio.to_thread(_leave, self._watch, self._opened)
+        if self._opening is None:
+            return
+        await asyncio.wait([self._opening])
+        if self._opening.exception() is None:
+            await asyncio.to_thread(_leave, self._watch, self._opening.result())
+
+    @property
+    def _is_ending(self) -> bool:
+        """Whether somebody has left already: no screen is to come up any more."""
+        return self.is_leaving or self._exit
 
     async def action_ask_snapshot(self) -> None:
         out = self.workspace.path.parent / f"{self.workspace.path.name}-snapshot.duckdb"
@@ -278,6 +299,10 @@ class EvaldeskApp(App[None]):
             await self.switch_screen(name)
             # At once, so that a killed app comes back here too.
             self.desk.store.submit_background(settings.write, "screen", name)
+
+    def _act_soon(self, screen: Screen[object], action: str) -> None:
+        """Carry out an action of a screen that a command stands for, once the palette is gone."""
+        self.call_later(self.run_action, action, screen)
 
     def _go_soon(self, name: str) -> None:
         self.run_worker(self.action_go(name))
@@ -306,6 +331,14 @@ class EvaldeskApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield from super().get_system_commands(screen)
+        for binding in type(screen).BINDINGS if isinstance(screen, DeskScreen) else ():
+            if isinstance(binding, Binding) and binding.tooltip:
+                keys = " ".join(KEY_NAMES.get(key, key) for key in binding.key.split(","))
+                yield SystemCommand(
+                    f"{type(screen).__name__.removesuffix('Screen')}: {binding.description}",
+                    f"{binding.tooltip}. The same as {binding.key_display or keys}",
+                    partial(self._act_soon, screen, binding.action),
+                )
         for name, key in SCREENS.items():
             yield SystemCommand(f"Go to {name.capitalize()}", f"The same as {key}", partial(self._go_soon, name))
 

@@ -141,6 +141,50 @@ async def test_once_a_key_after_a_save_is_dropped_nothing_that_follows_it_is_a_c
         await desk.wait_for("T-0415 ·")
 
 
+async def test_an_emptied_draft_left_with_esc_is_gone(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("f")
+        await desk.type("ab")
+        await desk.press("backspace", "backspace", "escape")
+        await desk.wait_for("not labelled yet")
+        assert desk.rows("SELECT * FROM draft") == []
+        assert "✎" not in desk.text
+
+
+async def test_the_line_under_the_case_says_which_keys_hold_now(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("f")
+        await desk.type("text")
+        await desk.wait_for("FAIL draft: Enter saves, Esc leaves it")
+        await desk.press("escape")
+        await desk.wait_for("FAIL draft: c goes on writing")
+        await desk.press("j", "k")
+        await desk.wait_for("FAIL draft: c goes on writing")
+        await desk.press("c")
+        await desk.wait_for("FAIL draft: Enter saves, Esc leaves it")
+
+
+async def test_another_verdict_on_a_draft_is_said_and_keeps_the_text(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("p")
+        await desk.type("text")
+        await desk.press("escape", "f")
+        await desk.wait_for("PASS is now FAIL; the text stays.")
+        assert desk.app.screen.query_one("#critique").text == "text"
+        await desk.wait_for(lambda: desk.rows("SELECT verdict, critique FROM draft") == [("FAIL", "text")])
+
+
+async def test_only_the_newest_notice_stands_and_it_leaves_the_critique_free(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("d")
+        await desk.wait_for(f"{FIRST_OPEN} deferred; u takes it back")
+        await desk.press("n")
+        await desk.wait_for(f"{NEXT_OPEN} not applicable; u takes it back")
+        assert "deferred; u" not in desk.text
+        rows = desk.text.splitlines()
+        assert next(place for place, row in enumerate(rows) if "takes it back" in row) == len(rows) - 7
+
+
 async def test_search_shows_the_cases_with_these_words_and_esc_ends_it(demo_workspace: Path) -> None:
     async with open_desk(demo_workspace) as desk:
         await desk.press("slash")
