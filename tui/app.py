@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
 from textual.filter import LineFilter
 from textual.message import Message
+from textual.notifications import Notify
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -27,8 +28,10 @@ from engine.store.workspace import Workspace
 from engine.watch import Change, Watch
 from tui import terminal
 from tui.desk import Desk
+from tui.paste_guard import PasteGuard
 from tui.screens.audit import AuditScreen
 from tui.screens.desk_screen import DeskScreen
+from tui.screens.help import NAMES as KEY_NAMES
 from tui.screens.help import help_lines
 from tui.screens.home import HomeScreen
 from tui.screens.import_file import ImportScreen
@@ -39,7 +42,7 @@ from tui.screens.ranking import RankingScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.sweep import SweepScreen
 from tui.screens.text_dialog import TextDialog
-from tui.widgets.critique_box import PASTE_GUARD_S, CritiqueBox
+from tui.widgets.critique_box import CritiqueBox
 
 SCREENS = {
     "home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "sweep": "5", "ranking": "6", "import": "i",
@@ -110,14 +113,12 @@ class EvaldeskApp(App[None]):
         self._start = start
         self._watch: Watch | None = None
         self.is_leaving = False
-        self._opened: Store | None = None
+        self._opening: asyncio.Future[Store] | None = None
         self.failure: BaseException | None = None
         """What ended the app, when it was not a person."""
         self.key_arrived = 0.0
         """When the key arrived whose action is being carried out (monotonic clock)."""
-        self._critique_ended = -1.0
-        self._ending_key: Key | None = None
-        self._told_of_paste = False
+        self._paste_guard = PasteGuard()
         self._waiting: deque[Key | Paste] = deque()
         self._turn: EvaldeskApp.Turn | None = None
         self._mouse_on = not terminal.is_remote()
@@ -180,19 +181,23 @@ class EvaldeskApp(App[None]):
             await self._next_key()
 
     def _runs_over(self, event: Key) -> bool:
-        """Whether a key came in one breath with the Enter that ended a critique: the rest of a paste, for no one."""
-        if event is not self._ending_key and 0 <= event.time - self._critique_ended < PASTE_GUARD_S:
-            self._critique_ended = event.time
-            if not self._told_of_paste:
-                self._told_of_paste = True
-                self.notify(
-                    "Keys right after a save were dropped: a paste running over?", severity="warning", timeout=8
-                )
+        """Whether a key came in one breath with the one that saved, or with one dropped for that: it is for no one."""
+        told = self._paste_guard.is_dropping
+        if self._paste_guard.drops(event.time):
+            if not told:
+                self.notify("Keys right after a save dropped: a paste?", severity="warning", timeout=8, markup=False)
             return True
         if event.key == "enter" and isinstance(self.focused, CritiqueBox):
-            self._critique_ended, self._ending_key = event.time, event
-            self._told_of_paste = False
+            self._paste_guard.save_by(event.time)
         return False
+
+    def save_by_this_key(self) -> None:
+        """The key whose action is being carried out saves; what comes in one breath with it is dropped."""
+        self._paste_guard.save_by(self.key_arrived)
+
+    def on_notify(self, event: Notify) -> None:
+        # Only the newest notice stands; Textual adds it after this.
+        self._notifications.clear()
 
     def _handle_exception(self, error: Exception) -> None:
         # A failed worker wraps what went wrong in it.
@@ -222,18 +227,25 @@ class EvaldeskApp(App[None]):
         self.run_worker(self._open(), exclusive=True)
 
     async def _open(self) -> None:
+        self._opening = asyncio.ensure_future(asyncio.to_thread(Store, self.workspace, program="evaldesk"))
         try:
-            store = await asyncio.to_thread(Store, self.workspace, program="evaldesk")
+            store = await asyncio.shield(self._opening)
         except EvaldeskError as error:
-            await self.switch_screen(BlockedScreen(error))
+            if not self._is_ending:
+                await self.switch_screen(BlockedScreen(error))
             return
-        self._opened = store
-        if self._is_demo:
+        if self._is_demo and not self._is_ending:
             await asyncio.to_thread(demo.fill, store)
+        if self._is_ending:
+            return
         self.desk = await asyncio.wrap_future(store.submit(_remembered, store))
+        if self._is_ending:
+            return
         self._watch = Watch(store, self._tell)
         self._watch.start()
         screen = self._start or await asyncio.wrap_future(store.submit(settings.read, "screen", "home"))
+        if self._is_ending:
+            return
         await self.switch_screen(screen if screen in SCREENS else "home")
         store.submit_background(settings.write, "screen", screen)
 
@@ -253,8 +265,16 @@ class EvaldeskApp(App[None]):
 
     async def on_unmount(self) -> None:
         """Stop the watch, close the store: in a thread, so that the loop can finish."""
-        if self._opened is not None:
-            await asyncio.to_thread(_leave, self._watch, self._opened)
+        if self._opening is None:
+            return
+        await asyncio.wait([self._opening])
+        if self._opening.exception() is None:
+            await asyncio.to_thread(_leave, self._watch, self._opening.result())
+
+    @property
+    def _is_ending(self) -> bool:
+        """Whether somebody has left already: no screen is to come up any more."""
+        return self.is_leaving or self._exit
 
     async def action_ask_snapshot(self) -> None:
         out = self.workspace.path.parent / f"{self.workspace.path.name}-snapshot.duckdb"
@@ -279,6 +299,10 @@ class EvaldeskApp(App[None]):
             await self.switch_screen(name)
             # At once, so that a killed app comes back here too.
             self.desk.store.submit_background(settings.write, "screen", name)
+
+    def _act_soon(self, screen: Screen[object], action: str) -> None:
+        """Carry out an action of a screen that a command stands for, once the palette is gone."""
+        self.call_later(self.run_action, action, screen)
 
     def _go_soon(self, name: str) -> None:
         self.run_worker(self.action_go(name))
@@ -307,6 +331,14 @@ class EvaldeskApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield from super().get_system_commands(screen)
+        for binding in type(screen).BINDINGS if isinstance(screen, DeskScreen) else ():
+            if isinstance(binding, Binding) and binding.tooltip:
+                keys = " ".join(KEY_NAMES.get(key, key) for key in binding.key.split(","))
+                yield SystemCommand(
+                    f"{type(screen).__name__.removesuffix('Screen')}: {binding.description}",
+                    f"{binding.tooltip}. The same as {binding.key_display or keys}",
+                    partial(self._act_soon, screen, binding.action),
+                )
         for name, key in SCREENS.items():
             yield SystemCommand(f"Go to {name.capitalize()}", f"The same as {key}", partial(self._go_soon, name))
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine.store.models import Model
+from engine.store.store import Store
+from engine.store.workspace import Workspace
 from tests.tui.conftest import open_desk
+from tui.app import EvaldeskApp
+from tui.screens.audit import AuditScreen
 
 
 @pytest.fixture
@@ -91,6 +99,54 @@ async def test_the_command_palette_finds_a_screen_by_name(demo_workspace: Path) 
         await desk.wait_for("The same as 4")
         await desk.press("enter")
         await desk.wait_for("evaldesk  Runs")
+
+
+async def test_the_command_palette_finds_what_the_screen_can_do(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace, "label", (100, 40)) as desk:
+        await desk.press("d")
+        await desk.wait_for("T-0413 ·")
+        await desk.press("ctrl+p")
+        await desk.type("undo")
+        await desk.wait_for("The same as u")
+        await desk.press("enter")
+        await desk.wait_for("T-0407 ·")
+        assert desk.rows("SELECT mark FROM label WHERE source_id = '' ORDER BY seq") == [("DEFERRED",), ("WITHDRAWN",)]
+
+
+async def test_leaving_while_the_workspace_opens_is_quiet_and_lets_go_of_it(
+    demo_workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SlowStore(Store):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            time.sleep(0.5)
+            super().__init__(*args, **options)
+
+    monkeypatch.setattr("tui.app.Store", SlowStore)
+    app = EvaldeskApp(demo_workspace)
+    async with app.run_test() as pilot:
+        await pilot.press("q")
+    assert app.failure is None
+    Store(Workspace(demo_workspace)).close()
+
+
+async def test_a_dialog_opens_over_no_other_screen_than_its_own(
+    demo_workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = threading.Event()
+
+    def slow_look() -> Model:
+        time.sleep(0.3)
+        looked.set()
+        return Model("slow", "slow", "none", "")
+
+    monkeypatch.setattr("tui.screens.judge.embedded_model", slow_look)
+    async with open_desk(demo_workspace, "judge", (100, 40)) as desk:
+        await desk.press("v", "3")
+        await desk.wait_for("evaldesk  Audit")
+        await desk.wait_for(looked.is_set)
+        await desk.pilot.pause(0.2)
+        assert "New version" not in desk.text
+        assert isinstance(desk.app.screen, AuditScreen)
 
 
 async def test_a_workspace_from_nothing_criterion_traces_seal_by_keys(

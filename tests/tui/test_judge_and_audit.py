@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from engine.store.models import Model
 from tests.engine.measuring.conftest import BACKEND, ROOT
 from tests.tui.conftest import Desk, open_desk
+from tui.presentation.audit_view import disagreement_lines
 
 
 @pytest.fixture
@@ -112,6 +114,60 @@ async def test_disagreements_show_both_sides_and_go_into_drawers(demo_workspace:
         await desk.wait_for("p prompt 0")
         await desk.press("home", "l")
         await desk.wait_for(f"{first.trace_id} ·")
+
+
+async def test_at_80x24_the_reason_and_every_figure_can_be_read(demo_workspace: Path, scripted_model: Path) -> None:
+    scripted_model.touch()
+    async with open_desk(demo_workspace, "judge", (80, 24)) as desk:
+        await build_a_version(desk)
+        await start_measuring(desk)
+        await desk.wait_for("done  96/96")
+        await desk.wait_for("I read the response.")
+        assert "TNR" in desk.text
+        assert "gate TPR" not in desk.text
+        await desk.press("g")
+        await desk.wait_for("gate TPR")
+        assert "kappa" in desk.text
+        await desk.press("g")
+        await desk.wait_for("TNR")
+        await desk.press("t")
+        await desk.wait_for(lambda: "TNR" not in desk.text)
+        assert "I read the response." in desk.text
+        await desk.press("t")
+        await desk.wait_for("gate TPR")
+        await desk.press("t")
+        await desk.wait_for(lambda: "gate TPR" not in desk.text)
+
+
+async def test_a_long_reason_is_scrolled_by_space(demo_workspace: Path, scripted_model: Path) -> None:
+    scripted_model.touch()
+    async with open_desk(demo_workspace, "judge", (80, 24)) as desk:
+        await build_a_version(desk)
+        await start_measuring(desk)
+        await desk.wait_for("done  96/96")
+        screen = desk.app.screen
+        item = replace(screen.query_one("#disagreements").current, reason="word " * 200 + "the end")
+        screen.query_one("#reasons").show(lambda width: disagreement_lines(item, width))
+        await desk.settle()
+        assert "the end" not in desk.text
+        await desk.press("space", "space")
+        assert "the end" in desk.text
+
+
+async def test_a_drawer_pressed_again_is_taken_back_and_says_so(demo_workspace: Path, scripted_model: Path) -> None:
+    scripted_model.touch()
+    async with open_desk(demo_workspace, "judge", (80, 24)) as desk:
+        await build_a_version(desk)
+        await start_measuring(desk)
+        await desk.wait_for("done  96/96")
+        rows = desk.app.screen.query_one("#disagreements")
+        first = rows.rows[0].trace_id
+        await desk.press("w")
+        await desk.wait_for("w label 1")
+        await desk.press("k", "w")
+        await desk.wait_for(f"{first} is unsorted again.")
+        assert rows.current.trace_id == first
+        assert "w label 0" in desk.text
 
 
 async def test_a_run_is_paused_resumed_and_cancelled_by_key(demo_workspace: Path, scripted_model: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
+from textual import events
 
-from tests.tui.conftest import open_desk
+from tests.tui.conftest import Desk, open_desk
 
 FIRST_OPEN = "T-0407"
 NEXT_OPEN = "T-0413"
@@ -92,14 +94,95 @@ async def test_a_paste_running_over_after_a_save_labels_nothing_more(demo_worksp
         await desk.press("p")
         await desk.type("done")
         # No pause between these keys: they arrive as a terminal hands over pasted text.
-        from textual import events
-
         for key, character in (("enter", "\r"), *[("f", "f")] * 3):
             desk.app.post_message(events.Key(key, character))
         await desk.wait_for(f"{NEXT_OPEN} ·")
         await desk.settle()
         assert desk.rows("SELECT trace_id, mark FROM label WHERE source_id = ''") == [(FIRST_OPEN, "PASS")]
         assert desk.rows("SELECT count(*) FROM draft") == [(0,)]
+
+
+def arriving(desk: Desk, saved: float, *keys: tuple[float, str]) -> None:
+    """Enter arrived at ``saved``, the others so many seconds after it; all of them wait already."""
+    for after, character in ((0.0, "\r"), *keys):
+        key = events.Key("enter" if character == "\r" else character, character)
+        key.time = saved + after
+        desk.app.post_message(key)
+
+
+async def test_a_quick_hand_gives_the_next_verdict_while_the_save_still_runs(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("p")
+        await desk.type("done")
+        desk.app.desk.store.submit(lambda _: time.sleep(0.3))
+        arriving(desk, time.monotonic(), (0.1, "p"), (0.2, "n"), (0.25, "i"))
+        await desk.wait_for(f"{NEXT_OPEN} ·")
+        await desk.wait_for("PASS draft")
+        await desk.wait_for(lambda: desk.app.screen.query_one("#critique").text == "ni")
+        assert desk.rows("SELECT trace_id, mark FROM label WHERE source_id = ''") == [(FIRST_OPEN, "PASS")]
+
+
+async def test_once_a_key_after_a_save_is_dropped_nothing_that_follows_it_is_a_command(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("p")
+        await desk.type("done")
+        saved = time.monotonic()
+        typed = [(0.02, "p"), *[(0.2 * place, letter) for place, letter in enumerate("Rightdroom", 1)]]
+        arriving(desk, saved, *typed)
+        await desk.wait_for(f"{NEXT_OPEN} ·")
+        await desk.wait_for("Keys right after a save dropped")
+        await desk.settle()
+        assert "evaldesk  Label" in desk.text
+        assert desk.rows("SELECT trace_id, mark FROM label WHERE source_id = ''") == [(FIRST_OPEN, "PASS")]
+        assert desk.rows("SELECT count(*) FROM draft") == [(0,)]
+        late = events.Key("d", "d")
+        late.time = saved + typed[-1][0] + 0.4
+        desk.app.post_message(late)
+        await desk.wait_for("T-0415 ·")
+
+
+async def test_an_emptied_draft_left_with_esc_is_gone(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("f")
+        await desk.type("ab")
+        await desk.press("backspace", "backspace", "escape")
+        await desk.wait_for("not labelled yet")
+        assert desk.rows("SELECT * FROM draft") == []
+        assert "✎" not in desk.text
+
+
+async def test_the_line_under_the_case_says_which_keys_hold_now(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("f")
+        await desk.type("text")
+        await desk.wait_for("FAIL draft: Enter saves, Esc leaves it")
+        await desk.press("escape")
+        await desk.wait_for("FAIL draft: c goes on writing")
+        await desk.press("j", "k")
+        await desk.wait_for("FAIL draft: c goes on writing")
+        await desk.press("c")
+        await desk.wait_for("FAIL draft: Enter saves, Esc leaves it")
+
+
+async def test_another_verdict_on_a_draft_is_said_and_keeps_the_text(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("p")
+        await desk.type("text")
+        await desk.press("escape", "f")
+        await desk.wait_for("PASS is now FAIL; the text stays.")
+        assert desk.app.screen.query_one("#critique").text == "text"
+        await desk.wait_for(lambda: desk.rows("SELECT verdict, critique FROM draft") == [("FAIL", "text")])
+
+
+async def test_only_the_newest_notice_stands_and_it_leaves_the_critique_free(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("d")
+        await desk.wait_for(f"{FIRST_OPEN} deferred; u takes it back")
+        await desk.press("n")
+        await desk.wait_for(f"{NEXT_OPEN} not applicable; u takes it back")
+        assert "deferred; u" not in desk.text
+        rows = desk.text.splitlines()
+        assert next(place for place, row in enumerate(rows) if "takes it back" in row) == len(rows) - 7
 
 
 async def test_search_shows_the_cases_with_these_words_and_esc_ends_it(demo_workspace: Path) -> None:

@@ -22,8 +22,15 @@ from tui.screens.desk_screen import DeskScreen
 from tui.widgets.literal import one_line
 from tui.widgets.painted import Reader, RowList
 
-COMPACT_BELOW = 30
+COMPACT_BELOW = 45
 """Rows of a terminal under which blank lines cost more than they help."""
+
+MIN_FIGURES = 8
+"""Rows that the sentence, the table, TPR and TNR take."""
+
+EVEN, REASONS, FIGURES = "even", "reasons", "figures"
+ROOMS = (EVEN, REASONS, FIGURES)
+"""What ``t`` gives the room to, in turn."""
 
 
 class AuditScreen(DeskScreen):
@@ -31,23 +38,39 @@ class AuditScreen(DeskScreen):
 
     NAME = "Audit"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("w", "drawer('label')", "wrong label", tooltip="The label was wrong: relabel", id="audit.label"),
+        Binding(
+            "w",
+            "drawer('label')",
+            "wrong label",
+            tooltip="Into the drawer: the label was wrong (l relabels); again: unsorted",
+            id="audit.label",
+        ),
         Binding(
             "p",
             "drawer('prompt')",
             "prompt",
-            tooltip="Criterion or examples are unclear: change the prompt",
+            tooltip="Into the drawer: criterion or examples are unclear; again: unsorted",
             id="audit.prompt",
         ),
-        Binding("m", "drawer('model')", "model", tooltip="The model cannot do it", id="audit.model"),
+        Binding(
+            "m",
+            "drawer('model')",
+            "model",
+            tooltip="Into the drawer: the model cannot do it; again: unsorted",
+            id="audit.model",
+        ),
         Binding("l", "relabel", "relabel", tooltip="Open the case to give it another label", id="audit.relabel"),
         Binding("left", "older", "older run", show=False, tooltip="An earlier run of this criterion", id="audit.older"),
         Binding("right", "newer", "newer run", show=False, tooltip="A later run of this criterion", id="audit.newer"),
+        Binding("space", "page('#reasons')", "reasons", tooltip="Scroll critique and reason", id="audit.reasons"),
+        Binding(
+            "g", "page('#figures')", "figures", tooltip="Scroll the figures: precision to gate", id="audit.figures"
+        ),
         Binding(
             "t",
-            "toggle_size",
-            "figures/list",
-            tooltip="More room for the figures or for the disagreements",
+            "give_room",
+            "room",
+            tooltip="More room for the reasons, then for the figures, then as before",
             id="audit.size",
         ),
     ]
@@ -57,6 +80,7 @@ class AuditScreen(DeskScreen):
         self._runs: list[Run] = []
         self._audit: Audit | None = None
         self._model_name = ""
+        self._room = EVEN
 
     def compose_body(self) -> ComposeResult:
         yield Static(id="audit-run")
@@ -89,6 +113,7 @@ class AuditScreen(DeskScreen):
             )
             for name in ("#audit-run", "#drawers"):
                 self.query_one(name, Static).update("")
+            self._share_rows()
             return
         result = await self.desk.do(audit.audit, self.desk.run_id)
         model = await self.desk.do(models.find, result.judge.model_id)
@@ -110,6 +135,7 @@ class AuditScreen(DeskScreen):
         self.query_one("#figures", Reader).show(
             lambda width: audit_lines(result, width, compact=self.app.size.height < COMPACT_BELOW), keep_place=True
         )
+        self._share_rows()
         self.query_one("#drawers", Static).update(Content(plain([drawer_counts(result)])), layout=False)
         rows = self.query_one("#disagreements", RowList)
         here = rows.current.trace_id if isinstance(rows.current, Disagreement) else ""
@@ -155,11 +181,14 @@ class AuditScreen(DeskScreen):
         item = self._current
         if item is None or self._audit is None:
             return
-        await self.desk.do(
-            triage.sort_into, self._audit.run.run_id, item.trace_id, "none" if item.drawer == drawer else drawer
-        )
+        is_back = item.drawer == drawer
+        await self.desk.do(triage.sort_into, self._audit.run.run_id, item.trace_id, "none" if is_back else drawer)
         await self._measure()
-        self.query_one("#disagreements", RowList).action_move(1)
+        if is_back:
+            # The cursor stays, so that one sees which one it was.
+            self.say(f"{item.trace_id} is unsorted again.")
+        else:
+            self.query_one("#disagreements", RowList).action_move(1)
 
     def action_relabel(self) -> None:
         if self._current is not None:
@@ -178,5 +207,29 @@ class AuditScreen(DeskScreen):
             self.desk.run_id = self._runs[place].run_id
             await self._measure()
 
-    def action_toggle_size(self) -> None:
-        self.toggle_class("list-large")
+    def action_give_room(self) -> None:
+        self._room = ROOMS[(ROOMS.index(self._room) + 1) % len(ROOMS)]
+        self._share_rows()
+
+    def action_page(self, selector: str) -> None:
+        """A page on, and from the end to the beginning again."""
+        reader = self.query_one(selector, Reader)
+        if reader.scroll_offset.y >= reader.max_scroll_y:
+            reader.scroll_home(animate=False)
+        else:
+            reader.scroll_relative(y=max(reader.size.height - 1, 1), animate=False)
+
+    def on_resize(self) -> None:
+        self._share_rows()
+
+    def _share_rows(self) -> None:
+        """The figures take what they need, at most about half; the reasons take more of the rest than their list."""
+        figures, reasons = self.query_one("#figures", Reader), self.query_one("#reasons", Reader)
+        rows = self.query_one("#disagreements", RowList)
+        free = self.app.size.height - len(("head", "run", "drawers", "footer"))
+        figures.display = self._room != REASONS
+        reasons.display = self._room != FIGURES
+        needed = min(len(figures.lines), max(free // 2 - 3, MIN_FIGURES))
+        figures.styles.height = "1fr" if self._room == FIGURES or self._audit is None else needed or MIN_FIGURES
+        rows.styles.height = "2fr" if self._room != FIGURES and free >= MIN_FIGURES * 4 else 3
+        reasons.styles.height = "3fr"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.css.query import NoMatches
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Footer, Static
 
 from engine.errors import EvaldeskError
@@ -18,6 +18,8 @@ from tui.widgets.literal import one_line
 
 if TYPE_CHECKING:
     from tui.app import EvaldeskApp
+
+Answer = TypeVar("Answer")
 
 
 class DeskScreen(Screen[None]):
@@ -80,6 +82,15 @@ class DeskScreen(Screen[None]):
 
     async def on_change(self, change: Change) -> None:
         """Something changed in the store or in a run; called only while the screen is up, a few times a second at most."""
+
+    async def ask(self, dialog: ModalScreen[Answer]) -> Answer | None:
+        """Open a dialog and wait for its answer; None where this screen was left meanwhile: it opens over no other.
+
+        To be called in a worker.
+        """
+        if not self.is_current:
+            return None
+        return await self.app.push_screen_wait(dialog)
 
     def go(self, name: str) -> None:
         """Go to another main screen once the present message is dealt with: this one may not outlive the switch."""

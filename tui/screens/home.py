@@ -152,9 +152,7 @@ class HomeScreen(DeskScreen):
         free = self._current.progress.total - sum(
             c.passes + c.failures + c.unlabelled for c in (self._current.build, self._current.sealed)
         )
-        answer = await self.app.push_screen_wait(
-            AskDialog("Draw sealed cases", text, str(min(DEFAULT_DRAW, max(free * 2 // 3, 1))))
-        )
+        answer = await self.ask(AskDialog("Draw sealed cases", text, str(min(DEFAULT_DRAW, max(free * 2 // 3, 1)))))
         if not answer:
             return
         if not answer.isdigit() or not int(answer):
@@ -176,7 +174,7 @@ class HomeScreen(DeskScreen):
             self.run_worker(self._write_criterion(self._current.criterion), exclusive=True)
 
     async def _write_criterion(self, old: Criterion | None) -> None:
-        written = await self.app.push_screen_wait(CriterionForm(old, self.desk.expert))
+        written = await self.ask(CriterionForm(old, self.desk.expert))
         if written is None:
             return
         known = {standing.criterion.criterion_id for standing in self._standings}
@@ -193,7 +191,7 @@ class HomeScreen(DeskScreen):
         self.run_worker(self._expert(), exclusive=True)
 
     async def _expert(self) -> None:
-        answer = await self.app.push_screen_wait(
+        answer = await self.ask(
             AskDialog("Who gives the labels?", "One person decides; each label carries this name.", self.desk.expert)
         )
         if answer:

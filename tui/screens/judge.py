@@ -22,7 +22,7 @@ from tui.presentation.judge_view import parts_lines, rendered_lines, version_row
 from tui.presentation.lines import BLANK, Line, line, wrapped
 from tui.presentation.run_view import duration, plan_text
 from tui.screens.desk_screen import DeskScreen
-from tui.screens.example_picker import ExamplePicker, NewVersion
+from tui.screens.example_picker import ExamplePicker
 from tui.screens.text_dialog import ConfirmDialog
 from tui.widgets.painted import Reader, RowList
 
@@ -140,7 +140,7 @@ class JudgeScreen(DeskScreen):
             self.say_error(error)
             return
         chosen = [e.trace_id for e in parent.examples] if parent else [case.trace.trace_id for case in proposed]
-        answer: NewVersion | None = await self.app.push_screen_wait(
+        answer = await self.ask(
             ExamplePicker(cases, chosen, parent.task if parent else criterion.task, first=parent is None)
         )
         if answer is None:
@@ -177,7 +177,7 @@ class JudgeScreen(DeskScreen):
             f"{spent} round{'s' if spent != 1 else ''} measured on this sealed pile so far. Each one spends some of its secrecy, "
             "and after the first nothing leaves the pile any more."
         )
-        if not await self.app.push_screen_wait(ConfirmDialog(f"Measure v{judge.number} on the sealed pile?", text)):
+        if not await self.ask(ConfirmDialog(f"Measure v{judge.number} on the sealed pile?", text)):
             return
         try:
             run = await self.desk.do(rounds.start, self.desk.store.workspace, judge.judge_id)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -24,11 +23,16 @@ from engine.watch import Change
 from tui.presentation.case_view import case_lines, case_row, case_title, label_line, progress_text
 from tui.presentation.lines import line, plain
 from tui.screens.desk_screen import DeskScreen
-from tui.widgets.critique_box import PASTE_GUARD_S, CritiqueBox
+from tui.widgets.critique_box import CritiqueBox
 from tui.widgets.literal import one_line
 from tui.widgets.painted import Reader, RowList
 
+if TYPE_CHECKING:
+    from tui.app import EvaldeskApp
+
 _DRAFT_PAUSE_S = 0.4
+
+_SAID = {Mark.DEFERRED: "deferred", Mark.NOT_APPLICABLE: "not applicable", Mark.DEFECT: "is a defect"}
 
 
 class CaseList(RowList[CaseRow]):
@@ -91,7 +95,7 @@ class LabelScreen(DeskScreen):
         self._case: Case | None = None
         self._verdict = ""
         self._opened_at = time.monotonic()
-        self._saved_at = -1.0
+        self._label_line = ""
         self._found: set[str] | None = None
         self._ahead: dict[str, Case] = {}
         self._generation = 0
@@ -153,12 +157,15 @@ class LabelScreen(DeskScreen):
     # -- deciding -------------------------------------------------------------------------------
 
     async def action_verdict(self, verdict: str) -> None:
-        if self._case is None or self._runs_over():
+        if self._case is None:
             return
+        before = self._verdict or _given_verdict(self._case)
         self._verdict = verdict
         # Before anything is waited for: what is typed on belongs into the box.
         self.action_write()
         self._show_label_line()
+        if before not in ("", verdict) and self._box.text.strip():
+            self.say(f"{before} is now {verdict}; the text stays.")
         await self._keep_draft()
 
     def action_write(self) -> None:
@@ -167,19 +174,19 @@ class LabelScreen(DeskScreen):
         label = self._case.label
         if not self._verdict and label is not None and label.mark.is_verdict:
             self._verdict = str(label.mark)
-            self._show_label_line()
         self.set_focus(self._box)
+        self._show_label_line()
 
     async def action_mark(self, mark: str) -> None:
-        if self._case is None or self._runs_over():
+        if self._case is None:
             return
         given = self._case.label.critique if self._case.label else ""
         text = self._box.text.strip()
-        await self._save(Mark(mark), "" if self._box.holds(given) else text)
+        trace_id = self._case.trace.trace_id
+        if await self._save(Mark(mark), "" if self._box.holds(given) else text):
+            self.say(f"{trace_id} {_SAID[Mark(mark)]}; u takes it back")
 
     async def action_undo(self) -> None:
-        if self._runs_over():
-            return
         undone = await self.desk.do(labels.undo, self.desk.criterion_id)
         if undone is None:
             self.say("Nothing left to undo.")
@@ -198,7 +205,7 @@ class LabelScreen(DeskScreen):
         self.say(f"Taken back: {taken.trace_id} {taken.mark}" + (f", now {now.mark} again" if now else ""))
 
     async def action_pile(self) -> None:
-        if self._case is None or self._runs_over():
+        if self._case is None:
             return
         following = {piles.NONE: piles.BUILD, piles.BUILD: piles.SEALED, piles.SEALED: piles.NONE}[self._case.pile]
         trace_id = self._case.trace.trace_id
@@ -247,11 +254,16 @@ class LabelScreen(DeskScreen):
 
     @on(CritiqueBox.Left)
     async def _left(self) -> None:
+        if self._case is not None and not self._box.text.strip():
+            # A verdict alone is no draft to come back to.
+            self._verdict = ""
+            self._box.set_text(_given_critique(self._case))
         await self._keep_draft()
         self.set_focus(self._rows)
         self._show_label_line()
 
-    async def _save(self, mark: Mark, critique: str) -> None:
+    async def _save(self, mark: Mark, critique: str) -> bool:
+        """Save and go on to the next open case; whether it was saved."""
         assert self._case is not None
         case, trace = self._case, self._case.trace
         label = Label(
@@ -265,21 +277,20 @@ class LabelScreen(DeskScreen):
             criterion_version=self._criterion_version,
             seconds=round(time.monotonic() - self._opened_at, 1),
         )
-        self._saved_at = math.inf
+        cast("EvaldeskApp", self.app).save_by_this_key()
         self._cancel_draft_timer()
         try:
             await self.desk.do(_save_label, label)
         except EvaldeskError as error:
-            self._saved_at = -1.0
             self.say_error(error)
-            return
-        self._saved_at = time.monotonic()
+            return False
         self._verdict = ""
         self._box.set_text("")
         self._case = None
         await self._load_rows()
         await self._open(self._next_open(after=trace.trace_id))
         self.set_focus(self._rows)
+        return True
 
     # -- searching ------------------------------------------------------------------------------
 
@@ -314,7 +325,7 @@ class LabelScreen(DeskScreen):
         self.set_focus(self._rows)
 
     def action_model_critiques(self) -> None:
-        self.run_worker(self._show_model_critiques(), exclusive=True)
+        self.run_worker(self._show_model_critiques(), exclusive=True, group="ask")
 
     async def _show_model_critiques(self) -> None:
         from tui.screens.text_dialog import TextDialog
@@ -327,7 +338,7 @@ class LabelScreen(DeskScreen):
             *(f"Edge case: {e}" for e in criterion.edge_cases),
         ]
         parts += [f"{h.verdict}: {h.critique}" for h in criterion.help_critiques]
-        self.app.push_screen(TextDialog("The criterion, and what good critiques look like", "\n\n".join(parts)))
+        await self.ask(TextDialog("The criterion, and what good critiques look like", "\n\n".join(parts)))
 
     # -- showing --------------------------------------------------------------------------------
 
@@ -396,12 +407,25 @@ class LabelScreen(DeskScreen):
         if self._case is None:
             return
         if self._verdict:
-            text = f"{self._verdict} draft: Enter saves, Esc leaves it"
+            keys = "Enter saves, Esc leaves it" if self.focused is self._box else "c goes on writing"
+            text = f"{self._verdict} draft: {keys}"
+        elif self._case.draft is not None:
+            text = "draft without a verdict: p or f gives it one"
         else:
             text = plain([label_line(self._case.label)])
-        self.query_one("#label-line", Static).update(Content(one_line(text)), layout=False)
-        self.query_one("#label-line", Static).set_class(self._verdict == "PASS", "pass")
-        self.query_one("#label-line", Static).set_class(self._verdict == "FAIL", "fail")
+        if text == self._label_line:
+            return
+        self._label_line = text
+        label_line_shown = self.query_one("#label-line", Static)
+        label_line_shown.update(Content(one_line(text)), layout=False)
+        label_line_shown.set_class(self._verdict == "PASS", "pass")
+        label_line_shown.set_class(self._verdict == "FAIL", "fail")
+
+    def on_descendant_focus(self) -> None:
+        self._show_label_line()
+
+    def on_descendant_blur(self) -> None:
+        self._show_label_line()
 
     async def _keep_draft(self) -> None:
         self._cancel_draft_timer()
@@ -423,24 +447,12 @@ class LabelScreen(DeskScreen):
         """Whether verdict and text are those of the label that counts (or of no label at all)."""
         if self._case is None:
             return True
-        label = self._case.label
-        given = str(label.mark) if label is not None and label.mark.is_verdict else ""
-        return self._verdict in ("", given) and self._box.holds(_given_critique(self._case))
+        return self._verdict in ("", _given_verdict(self._case)) and self._box.holds(_given_critique(self._case))
 
     def _cancel_draft_timer(self) -> None:
         if self._draft_timer is not None:
             self._draft_timer.cancel()
             self._draft_timer = None
-
-    def _runs_over(self) -> bool:
-        """Whether this key comes too soon after a save to be a decision."""
-        # When it arrived counts: a busy app may get to it much later.
-        arrived: float = self.app.key_arrived  # type: ignore[attr-defined]
-        if arrived - self._saved_at >= PASTE_GUARD_S:
-            return False
-        self._saved_at = max(self._saved_at, arrived)
-        self.say("Keys right after a save were dropped: a paste running over?", problem=True)
-        return True
 
     def _first_open(self) -> str:
         return next((row.trace_id for row in self._all_rows if row.is_open), self._all_rows[0].trace_id)
@@ -451,6 +463,10 @@ class LabelScreen(DeskScreen):
         index = next((i for i, row in enumerate(rows) if row.trace_id == here), -1)
         order = rows[index + 1 :] + rows[: index + 1]
         return next((row.trace_id for row in order if row.is_open), order[0].trace_id)
+
+
+def _given_verdict(case: Case) -> str:
+    return str(case.label.mark) if case.label is not None and case.label.mark.is_verdict else ""
 
 
 def _given_critique(case: Case) -> str:

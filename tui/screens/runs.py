@@ -133,7 +133,7 @@ class RunsScreen(DeskScreen):
         if run is None:
             return
         text = "What it has generated stays and is never generated again. R goes on with it later."
-        if await self.app.push_screen_wait(ConfirmDialog(f"Cancel {run.title}?", text)):
+        if await self.ask(ConfirmDialog(f"Cancel {run.title}?", text)):
             await self._control(run, "cancel")
 
     async def _control(self, run: Run, what: str) -> None:

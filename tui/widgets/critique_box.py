@@ -15,9 +15,6 @@ from tui.widgets.literal import visible
 
 _HINT = "p or f, then say what decided. Enter saves and goes on, Esc keeps a draft."
 
-PASTE_GUARD_S = 0.03
-"""A key this soon after a save is a paste running over, not a decision."""
-
 
 class CritiqueBox(TextArea):
     """Text with plain keys: Enter posts Saved, Esc posts Left; ctrl+j makes a new line where the terminal sends it."""
