@@ -116,6 +116,7 @@ class Store:
                 self._connection.commit()
             except BaseException:
                 self._rollback()
+                transaction.run_after_rollback()
                 raise
             transaction.run_after_commit()
             if "label" in transaction.touched:
