@@ -35,6 +35,11 @@ def translated(error: BaseException, path: Path) -> BaseException:
     where = str(path)
     if "no space left" in said or "disk quota" in said or "could not write all bytes" in said:
         return EvaldeskError("the disk is full", where=where, kept=kept, remedy="Free some space, then do it again.")
+    if "no such file" in said:
+        return EvaldeskError(
+            "a file of the workspace is gone: it was moved or deleted", where=where,
+            kept="What was just asked for was not done.", remedy="Put it back, or leave evaldesk and open another workspace.",
+        )  # fmt: skip
     if "read-only" in said:
         return EvaldeskError(
             "the disk or the file can only be read",

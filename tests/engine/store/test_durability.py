@@ -65,7 +65,7 @@ def test_labels_that_the_database_lost_are_offered_and_come_back(tmp_path: Path)
     os.replace(tmp_path / "old.duckdb", workspace.database)
     with Store(workspace) as store:
         assert [line["critique"] for line in store.surplus_labels] == ["a later thought"]
-        assert store.call(witness.restore, store.surplus_labels) == 1
+        assert store.call(witness.restore, store.surplus_labels).count == 1
         current = store.call(labels.current, "T-0", "c")
         assert current is not None and current.mark is Mark.FAIL
 
