@@ -21,7 +21,7 @@ from textual.widget import Widget
 
 from engine import demo, requests
 from engine.errors import EvaldeskError
-from engine.store import criteria, settings
+from engine.store import criteria, settings, snapshot
 from engine.store.store import Store
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
@@ -277,7 +277,8 @@ class EvaldeskApp(App[None]):
         return self.is_leaving or self._exit
 
     async def action_ask_snapshot(self) -> None:
-        out = self.workspace.path.parent / f"{self.workspace.path.name}-snapshot.duckdb"
+        folder = self.workspace.path.absolute()
+        out = snapshot.free_name(folder.parent / f"{folder.name}-snapshot.duckdb")
         self.notify("Asking the owner for a snapshot …", markup=False)
         try:
             await asyncio.to_thread(requests.ask, self.workspace, {"kind": "snapshot", "path": str(out.absolute())})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -78,20 +79,26 @@ def add(tx: Transaction, label: Label) -> Label:
 def add_many(tx: Transaction, labels: Iterable[Label]) -> list[Label]:
     """Append label rows, in order; returns them with their seqs."""
     moment = now()
-    stored: list[Label] = []
-    rows: list[tuple[Any, ...]] = []
-    for label in labels:
+    stored = [replace(label, seq=tx.next_seq()) for label in labels]
+    put_back(tx, [(label, moment) for label in stored])
+    return stored
+
+
+def put_back(tx: Transaction, rows: Sequence[tuple[Label, datetime]]) -> None:
+    """Write label rows with the seq and the time that they have: for those that were here before."""
+    for label, _ in rows:
         if label.how_drawn not in HOW_DRAWN:
             raise Refused(f"{label.how_drawn!r} is no way of drawing cases; one of: {', '.join(HOW_DRAWN)}")
-        seq = tx.next_seq()
-        rows.append(
-            (seq, label.trace_id, label.trace_version, label.criterion_id, label.criterion_version, str(label.mark),
+    tx.append(
+        "label",
+        _COLUMNS,
+        [
+            (label.seq, label.trace_id, label.trace_version, label.criterion_id, label.criterion_version, str(label.mark),
              label.critique, label.expert, label.how_drawn, label.judge_visible, label.seconds, label.source_id,
              label.source_row, label.undoes, moment)
-        )  # fmt: skip
-        stored.append(replace(label, seq=seq))
-    tx.append("label", _COLUMNS, rows)
-    return stored
+            for label, moment in rows
+        ],
+    )  # fmt: skip
 
 
 def current(tx: Transaction, trace_id: str, criterion_id: str) -> Label | None:
@@ -110,14 +117,18 @@ def current_of(tx: Transaction, criterion_id: str) -> dict[str, Label]:
 
 
 def undo(tx: Transaction, criterion_id: str) -> tuple[Label, Label | None] | None:
-    """Take back the newest label given here that was not taken back yet, any number of times.
+    """Take back the newest label given here that still counts, any number of times.
 
-    Appends the state before it (or WITHDRAWN). Returns (what was taken back, what counts now), or
-    None when nothing is left to undo.
+    Appends the state before it (or WITHDRAWN). A label that something newer has replaced (an import, a
+    restored row) is passed over: what is newer would be lost with it. Returns (what was taken back,
+    what counts now), or None when nothing is left to undo.
     """
     row = tx.row(
-        f"SELECT {_FIELDS} FROM label WHERE criterion_id = ? AND source_id = '' AND undoes = 0 "
-        "AND seq NOT IN (SELECT undoes FROM label WHERE criterion_id = ?) ORDER BY seq DESC LIMIT 1",
+        "WITH standing AS (SELECT * FROM label WHERE criterion_id = ? AND undoes = 0 "
+        "AND seq NOT IN (SELECT undoes FROM label WHERE criterion_id = ?)) "
+        f"SELECT {_FIELDS} FROM standing WHERE source_id = '' AND NOT EXISTS "
+        "(SELECT 1 FROM standing newer WHERE newer.trace_id = standing.trace_id AND newer.seq > standing.seq AND newer.source_id <> '') "
+        "ORDER BY seq DESC LIMIT 1",
         criterion_id, criterion_id,
     )  # fmt: skip
     if row is None:
@@ -149,9 +160,10 @@ def undo(tx: Transaction, criterion_id: str) -> tuple[Label, Label | None] | Non
     return taken, None if restored.mark is Mark.WITHDRAWN else restored
 
 
-def all_rows(tx: Transaction, after_seq: int = 0) -> list[tuple[Label, str]]:
-    """Every row with a seq above ``after_seq``, oldest first, each with its time in ISO form."""
-    rows = tx.rows(f"SELECT {_FIELDS}, created_at FROM label WHERE seq > ? ORDER BY seq", after_seq)
+def all_rows(tx: Transaction, after_seq: int | None = None) -> list[tuple[Label, str]]:
+    """Every row (with a seq above ``after_seq``), oldest first, each with its time in ISO form."""
+    where = "" if after_seq is None else f"WHERE seq > {int(after_seq)}"
+    rows = tx.rows(f"SELECT {_FIELDS}, created_at FROM label {where} ORDER BY seq")
     return [(_from_row(row[:-1]), row[-1].isoformat()) for row in rows]
 
 

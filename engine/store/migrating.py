@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.resources
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaldeskError
+from engine.store.faults import disk_refused
 from engine.store.transaction import now
 
 if TYPE_CHECKING:
@@ -42,10 +44,29 @@ def migrate(connection: duckdb.DuckDBPyConnection, database: Path, backups: Path
     missing = [step for step in steps if step[0] not in done]
     if missing and done:
         connection.execute("CHECKPOINT")
-        backups.mkdir(mode=0o700, exist_ok=True)
-        shutil.copyfile(database, backups / f"before-{missing[0][1].removesuffix('.sql')}.duckdb")
+        _set_aside(database, backups, f"before-{missing[0][1].removesuffix('.sql')}.duckdb")
     for number, name, sql in missing:
         connection.begin()
         connection.execute(sql)
         connection.execute("INSERT INTO schema_migrations VALUES (?, ?, ?)", [number, name, now()])
         connection.commit()
+
+
+def _set_aside(database: Path, backups: Path, name: str) -> None:
+    """Copy the database into backups/, readable by its owner only."""
+    copy = backups / name
+    try:
+        backups.mkdir(mode=0o700, exist_ok=True)
+        copy.unlink(missing_ok=True)
+        with (
+            open(copy, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as out,
+            database.open("rb") as file,
+        ):
+            shutil.copyfileobj(file, out)
+    except OSError as error:
+        raise disk_refused(
+            error,
+            copy,
+            what="the database cannot be copied before it is brought up to date",
+            kept="Nothing was changed.",
+        ) from error

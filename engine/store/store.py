@@ -7,6 +7,7 @@ committed when the function returns and rolled back when it raises.
 from __future__ import annotations
 
 import itertools
+import logging
 import queue
 import re
 import threading
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from engine.errors import EvaldeskError, WorkspaceBusy
 from engine.store import labels, witness
+from engine.store.faults import disk_refused, translated
 from engine.store.migrating import migrate
 from engine.store.ownership import Ownership
 from engine.store.transaction import Transaction
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     import duckdb
 
 _FOREGROUND, _BACKGROUND, _LAST = 0, 1, 2
+
+log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,6 +45,9 @@ class Store:
         self.workspace = workspace
         self.surplus_labels: list[Mapping[str, Any]] = []
         """Lines of labels.jsonl that the database lacks: something was lost or restored from an older copy."""
+        self.unusable_lines: tuple[str, ...] = ()
+        """Lines of labels.jsonl that are no labels of this workspace, each with its reason."""
+        self._trouble = ""
         self._witnessed = 0
         if not create and not workspace.database.exists():
             raise EvaldeskError(
@@ -85,6 +92,16 @@ class Store:
         result: R = self._put(_FOREGROUND, work, arguments, named).result()
         return result
 
+    def take_trouble(self) -> str:
+        """What went wrong beside the database since the last call, though everything asked for was done; "" for nothing."""
+        trouble, self._trouble = self._trouble, ""
+        return trouble
+
+    def look_at_witness(self) -> None:
+        """Compare labels.jsonl with the database again; see ``surplus_labels`` and ``unusable_lines``."""
+        found = self.call(witness.look, self.workspace.labels)
+        self.surplus_labels, self.unusable_lines = list(found.surplus), found.passed_over
+
     def close(self) -> None:
         """Finish what was handed over, close the file and give the workspace free."""
         if self._closed:
@@ -116,17 +133,26 @@ class Store:
                 self._connection.commit()
             except BaseException:
                 self._rollback()
+                transaction.run_after_rollback()
                 raise
-            transaction.run_after_commit()
             if "label" in transaction.touched:
                 self._witness()
+            transaction.run_after_commit()
         except BaseException as error:  # noqa: BLE001  (whoever waits on the future gets it)
-            future.set_exception(error)
+            future.set_exception(translated(error, self.workspace.database))
         else:
             future.set_result(result)
 
     def _witness(self) -> None:
-        self._witnessed = witness.append_since(Transaction(self._connection), self.workspace.labels, self._witnessed)
+        # The labels are committed: whatever the file says, whoever gave them is told that they are saved.
+        try:
+            self._witnessed = witness.append_since(
+                Transaction(self._connection), self.workspace.labels, self._witnessed
+            )
+        except Exception as fault:  # noqa: BLE001  (the disk, the file, or a database that is gone)
+            error = translated(fault, self.workspace.database)
+            log.warning("%s", error)
+            self._trouble = f"The label is saved in the database, but {error} It is written at the next start."
 
     def _rollback(self) -> None:
         import duckdb
@@ -141,10 +167,17 @@ class Store:
             self._connection = _connect(self.workspace.database)
             migrate(self._connection, self.workspace.database, self.workspace.backups)
             transaction = Transaction(self._connection)
-            self.surplus_labels = witness.catch_up(transaction, self.workspace.labels)
+            found = witness.look(transaction, self.workspace.labels)
+            self.surplus_labels, self.unusable_lines = list(found.surplus), found.passed_over
             self._witnessed = labels.newest_seq(transaction)
+            try:
+                witness.append(self.workspace.labels, found.missing)
+            except EvaldeskError as error:
+                self._trouble = str(error)
         except BaseException as error:  # noqa: BLE001  (the opener gets it)
-            self._opened.set_exception(error)
+            if hasattr(self, "_connection"):
+                self._connection.close()  # or this process would keep the file from everyone
+            self._opened.set_exception(translated(error, self.workspace.database))
             return
         self._opened.set_result(None)
         while (job := self._queue.get()[2]) is not None:
@@ -163,7 +196,13 @@ def _connect(database: Path) -> duckdb.DuckDBPyConnection:
         "autoload_known_extensions": False,
     }
     try:
-        return duckdb.connect(str(database), config=config)
+        connection = duckdb.connect(str(database), config=config)
+        for file in (database, database.with_name(f"{database.name}.wal")):
+            if file.exists():
+                file.chmod(0o600)
+        return connection
+    except OSError as error:
+        raise disk_refused(error, database, what="the database cannot be made private") from error
     except duckdb.IOException as error:
         holder = re.search(r"\(PID (\d+)\)", str(error))
         if holder:

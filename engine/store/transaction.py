@@ -16,6 +16,7 @@ class Transaction:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._after_commit: list[Callable[[], None]] = []
+        self._after_rollback: list[Callable[[], None]] = []
         self.touched: set[str] = set()
         """Names of the entities that were changed, for those who follow them."""
 
@@ -69,6 +70,15 @@ class Transaction:
     def after_commit(self, action: Callable[[], None]) -> None:
         """Run ``action`` in the store's thread once this transaction is durable."""
         self._after_commit.append(action)
+
+    def after_rollback(self, action: Callable[[], None]) -> None:
+        """Run ``action`` in the store's thread once this transaction was taken back; it must not raise."""
+        self._after_rollback.append(action)
+
+    def run_after_rollback(self) -> None:
+        """Called by the store when the work or the commit failed."""
+        for action in self._after_rollback:
+            action()
 
     def run_after_commit(self) -> None:
         """Called by the store when the commit succeeded."""

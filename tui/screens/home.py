@@ -7,12 +7,14 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.widgets import Static
 
 from engine.errors import EvaldeskError
 from engine.judging.criterion import Criterion
 from engine.measuring.overview import Standing, standings
 from engine.store import criteria, piles, runs, settings, witness
+from engine.store.store import Store
 from engine.watch import Change
 from tui.presentation.home_view import standing_lines
 from tui.presentation.lines import BLANK, Line, line, pad
@@ -79,9 +81,9 @@ class HomeScreen(DeskScreen):
         criteria_list.styles.height = max(len(self._standings), 1)
         await self._show()
         notice = self.query_one("#home-notice", Static)
-        lost = len(self.desk.store.surplus_labels)
-        notice.display = bool(lost)
-        notice.update(f"labels.jsonl holds {lost} labels that the database lacks. Press r to restore them.")
+        text = _witness_notice(self.desk.store)
+        notice.display = bool(text)
+        notice.update(Content(text))
         criteria_list.focus()
 
     async def on_change(self, change: Change) -> None:
@@ -200,12 +202,29 @@ class HomeScreen(DeskScreen):
             await self._show()
 
     async def action_restore(self) -> None:
-        surplus = self.desk.store.surplus_labels
-        if surplus:
-            restored = await self.desk.do(witness.restore, surplus)
-            self.desk.store.surplus_labels = []
-            self.say(f"{restored} labels restored.")
-            await self.load()
+        store = self.desk.store
+        if not store.surplus_labels:
+            return
+        try:
+            restored = await self.desk.do(witness.restore, store.surplus_labels)
+            await self.desk.later(store.look_at_witness)
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        passed_over = f" Passed over: {'; '.join(restored.passed_over[:3])}" if restored.passed_over else ""
+        self.say(f"{restored.count} labels restored.{passed_over}", problem=bool(passed_over))
+        await self.load()
+
+
+def _witness_notice(store: Store) -> str:
+    """What Home says about labels.jsonl, "" when it and the database agree."""
+    parts = []
+    if lost := len(store.surplus_labels):
+        parts.append(f"labels.jsonl holds {lost} labels that the database lacks. Press r to restore them.")
+    if unusable := store.unusable_lines:
+        more = f" and {len(unusable) - 1} more" if len(unusable) > 1 else ""
+        parts.append(f"labels.jsonl has lines that are no labels here: {one_line(unusable[0])}{more}.")
+    return " ".join(parts)
 
 
 def _criterion_row(standing: Standing, width: int) -> Line:

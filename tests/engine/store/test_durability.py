@@ -57,14 +57,15 @@ def test_missing_lines_are_written_again_and_a_torn_one_does_not_disturb(tmp_pat
 
 
 def test_labels_that_the_database_lost_are_offered_and_come_back(tmp_path: Path) -> None:
-    with Store(Workspace(tmp_path)) as store:
+    workspace = Workspace(tmp_path / "ws")
+    with Store(workspace) as store:
         fill(store)
         store.call(snapshot.write, tmp_path / "old.duckdb")
         store.call(labels.add, Label("T-0", "c", Mark.FAIL, "a later thought", "Ada", "random"))
-    os.replace(tmp_path / "old.duckdb", tmp_path / "evaldesk.duckdb")
-    with Store(Workspace(tmp_path)) as store:
+    os.replace(tmp_path / "old.duckdb", workspace.database)
+    with Store(workspace) as store:
         assert [line["critique"] for line in store.surplus_labels] == ["a later thought"]
-        assert store.call(witness.restore, store.surplus_labels) == 1
+        assert store.call(witness.restore, store.surplus_labels).count == 1
         current = store.call(labels.current, "T-0", "c")
         assert current is not None and current.mark is Mark.FAIL
 

@@ -73,6 +73,16 @@ def test_undo_goes_back_step_by_step_over_several_cases(store: Store) -> None:
     assert withdrawn is not None and withdrawn.mark is Mark.WITHDRAWN
 
 
+def test_undo_passes_over_what_a_newer_import_has_replaced(store: Store) -> None:
+    store.call(labels.add, label("T-002", Mark.FAIL))
+    store.call(labels.add, label("T-001", Mark.DEFERRED, ""))
+    store.call(labels.add_many, [label("T-001", Mark.PASS, source_id="file")])
+    undone = [store.call(labels.undo, "numbers") for _ in range(2)]
+    assert [step[0].trace_id if step else None for step in undone] == ["T-002", None]
+    current = store.call(labels.current, "T-001", "numbers")
+    assert current is not None and current.mark is Mark.PASS
+
+
 def test_a_withdrawn_a_deferred_and_an_inapplicable_label_count_nowhere(store: Store) -> None:
     for trace_id, mark in (("T-001", Mark.DEFERRED), ("T-002", Mark.NOT_APPLICABLE), ("T-003", Mark.WITHDRAWN)):
         store.call(piles.put, "numbers", trace_id, "sealed")
