@@ -163,6 +163,11 @@ async def test_views_figures_subsets_and_z_by_keys_in_a_small_terminal(swept: Pa
         await desk.wait_for("LCB z=2")
 
 
+async def test_home_says_who_leads_and_how_often(swept: Path) -> None:
+    async with open_desk(swept, "home", (100, 30)) as desk:
+        await desk.wait_for("sums × scripted  skill-8 leads, on top in")
+
+
 async def test_runs_leads_to_the_sweep(swept: Path) -> None:
     async with open_desk(swept, "runs") as desk:
         await desk.wait_for("3 prompts")

@@ -15,10 +15,12 @@ from engine.judging.criterion import Criterion
 from engine.measuring.overview import Standing, standings
 from engine.store import criteria, piles, runs, settings, witness
 from engine.store.store import Store
+from engine.sweeping.overview import SweepStanding, sweep_standings
 from engine.watch import Change
 from tui.presentation.home_view import standing_lines
 from tui.presentation.lines import BLANK, Line, line, pad
 from tui.presentation.run_view import run_row
+from tui.presentation.sweep_view import standing_line
 from tui.screens.criterion_form import CriterionForm
 from tui.screens.desk_screen import DeskScreen
 from tui.screens.text_dialog import AskDialog
@@ -110,6 +112,7 @@ class HomeScreen(DeskScreen):
     async def _show(self) -> None:
         standing = self._current
         live = [run for run in await self.desk.do(runs.everyone) if run.finished_at is None][:4]
+        swept = await self.desk.do(sweep_standings)
         states = self.desk.states
         self.set_head(str(self.desk.store.workspace.path), f"expert {self.desk.expert}" if self.desk.expert else "")
 
@@ -122,11 +125,13 @@ class HomeScreen(DeskScreen):
                         " to write a criterion: one question about a response.",
                     ),
                     line("Then ", ("i", "key"), " imports traces."),
+                    line("Prompts are swept over a dataset on ", ("5 Sweep", "key"), "."),
+                    *_sweep_lines(swept),
                 ]
             lines = [line((one_line(standing.criterion.question), "strong")), BLANK, *standing_lines(standing, width)]
             if live:
                 lines += [BLANK, line(("RUNS", "key")), *(run_row(run, states.get(run.run_id), width) for run in live)]
-            return lines
+            return lines + _sweep_lines(swept)
 
         self.query_one("#standing", Reader).show(layout, keep_place=True)
 
@@ -234,3 +239,7 @@ def _criterion_row(standing: Standing, width: int) -> Line:
         f"{progress.labelled:>4} labelled   {standing.judge_versions} judge version{'' if standing.judge_versions == 1 else 's'}   ",
         (standing.next_thing, "accent"),
     )
+
+
+def _sweep_lines(swept: list[SweepStanding]) -> list[Line]:
+    return [BLANK, line(("SWEEPS", "key")), *(standing_line(standing) for standing in swept)] if swept else []
