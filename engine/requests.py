@@ -17,6 +17,7 @@ from engine import intake, orphans
 from engine.errors import EvaldeskError, Refused, WorkspaceBusy
 from engine.importing.mapping import parse_map_options
 from engine.intake import IntakeOrder
+from engine.judging.criterion import Criterion
 from engine.measuring import audit, building, rounds
 from engine.runs.ingest import ingest
 from engine.store import criteria, inbox, models, piles, runs, snapshot, traces
@@ -213,8 +214,38 @@ def _bring_in(store: Store) -> None:
         pass
 
 
+def _criterion(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    said = {name: str(body.get(name, "")).strip() for name in ("criterion", "question", "pass_when", "fail_when")}
+    missing = [name.replace("_", " ") for name, text in said.items() if not text]
+    if missing:
+        raise EvaldeskError(
+            "a criterion needs its name, its question and both definitions; empty: " + ", ".join(missing),
+            kept="Nothing was changed.", remedy="Say what is missing.",
+        )  # fmt: skip
+
+    def work(tx: Transaction) -> dict[str, Any]:
+        before = criteria.find(tx, said["criterion"])
+        kept = before is not None and before.question == said["question"]
+        stored = criteria.add(
+            tx,
+            Criterion(
+                criterion_id=said["criterion"], question=said["question"],
+                task=before.task if before and kept else f"You check one thing about a response: {said['question']}",
+                pass_when=said["pass_when"], fail_when=said["fail_when"],
+                edge_cases=tuple(case.strip() for case in body.get("edge_cases") or () if case.strip()),
+                quote_required=bool(body.get("quote_required")), facts=before.facts if before else (),
+                help_critiques=before.help_critiques if before else (), author=body.get("author", ""),
+            ),
+        )  # fmt: skip
+        return {"criterion": stored.criterion_id, "version": stored.version, "changed": stored != before}
+
+    return store.call(work)
+
+
 def _only_criterion(tx: Transaction) -> str:
     found = criteria.everyone(tx)
+    if not found:
+        raise Refused("there is no criterion in this workspace", remedy=criteria.HOW_TO_MAKE_ONE)
     if len(found) == 1:
         return found[0].criterion_id
     with_judge = [
@@ -222,12 +253,13 @@ def _only_criterion(tx: Transaction) -> str:
     ]
     if len(with_judge) == 1:
         return with_judge[0].criterion_id
-    names = ", ".join(c.criterion_id for c in found) or "none yet"
+    names = ", ".join(c.criterion_id for c in found)
     raise Refused("it is not said which criterion is meant", remedy=f"Say it with --criterion; there are: {names}.")
 
 
 _HANDLERS: dict[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
     "import": _import,
+    "criterion": _criterion,
     "judge": _judge,
     "audit": _audit,
     "sweep": _sweep,

@@ -11,6 +11,8 @@ from engine.store.transaction import Transaction, now
 
 _FIELDS = "criterion_id, version, question, task, pass_when, fail_when, edge_cases, quote_required, facts, help_critiques, author"
 
+HOW_TO_MAKE_ONE = "Write one: evaldesk criterion add, or c on the Home screen."
+
 
 def add(tx: Transaction, criterion: Criterion) -> Criterion:
     """Store the criterion as a new version of its id; unchanged content adds nothing. Returns what is stored."""
@@ -48,8 +50,11 @@ def get(tx: Transaction, criterion_id: str) -> Criterion:
     """The newest version of a criterion; raises EvaldeskError that lists those that exist."""
     found = find(tx, criterion_id)
     if found is None:
-        names = ", ".join(c.criterion_id for c in everyone(tx)) or "none yet"
-        raise EvaldeskError(f"there is no criterion {criterion_id!r}", remedy=f"Criteria in this workspace: {names}.")
+        names = ", ".join(c.criterion_id for c in everyone(tx))
+        raise EvaldeskError(
+            f"there is no criterion {criterion_id!r}",
+            remedy=f"Criteria in this workspace: {names}." if names else HOW_TO_MAKE_ONE,
+        )
     return found
 
 

@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--values", metavar="V=PASS,W=FAIL", help="how the label's values are to be read")
     parser.add_argument("--criterion", default="", help="which criterion the labels answer")
     parser.add_argument("--expert", default="", help="who gave the labels")
-    parser.add_argument("--drawn", default="", choices=("", *HOW_DRAWN), help="how the labelled cases were drawn")
+    parser.add_argument("--drawn", default="", choices=HOW_DRAWN, help="how the labelled cases were drawn")
     parser.add_argument("--dry-run", action="store_true", help="show what would come in, keep nothing")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     add_workspace_option(parser)
@@ -49,13 +49,14 @@ def run(args: argparse.Namespace) -> int:
         print_json(results[0] if len(results) == 1 else {"files": results})
     else:
         for path, result in zip(args.files, results, strict=True):
-            _print(path, result, args.dry_run)
+            _print(path, result, args.dry_run, criterion=args.criterion, drawn=args.drawn)
     return 1 if any(result["refused"] for result in results) else 0
 
 
 def _dry_run(args: argparse.Namespace, path: Path) -> dict[str, Any]:
     mapping = parse_map_options(args.map) if args.map else None
-    return preview(path, mapping=mapping, kind=args.kind, values=args.values).to_json()
+    look = preview(path, mapping=mapping, kind=args.kind, values=args.values)
+    return look.to_json() | {"labels": look.n_labels}
 
 
 def _take_in(args: argparse.Namespace, path: Path) -> dict[str, Any]:
@@ -66,12 +67,16 @@ def _take_in(args: argparse.Namespace, path: Path) -> dict[str, Any]:
     return requests.ask(Workspace(args.workspace), body, create=True)
 
 
-def _print(path: Path, result: dict[str, Any], dry_run: bool) -> None:
+def _print(path: Path, result: dict[str, Any], dry_run: bool, *, criterion: str, drawn: str) -> None:
     refused = result["refused"]
     if dry_run:
         print_line(
             f"{path}: {result['format']}, {result['encoding']}: {result['accepted']:,} {result['kind']} would come in, {len(refused):,} rows refused"
         )
+        if result["labels"]:
+            missing = [option for option, said in (("--criterion ID", criterion), ("--drawn HOW", drawn)) if not said]
+            needs = f"; to import them, say {' and '.join(missing)}" if missing else ""
+            print_line(f"  {result['labels']:,} of them with a label{needs}")
         for case in result["sample"][:1]:
             for name in ("request", "response", "label", "critique"):
                 if case.get(name):

@@ -21,7 +21,9 @@ from engine.errors import EvaldeskError
 from engine.store.workspace import DEFAULT_DIRECTORY
 from tui.widgets.literal import visible
 
-COMMANDS = ("demo", "import", "judge", "sweep", "runs", "audit", "rank", "seal", "snapshot", "models", "doctor")
+COMMANDS = (
+    "demo", "import", "criterion", "seal", "judge", "sweep", "runs", "audit", "rank", "snapshot", "models", "doctor",
+)  # fmt: skip
 _INSTEAD = {
     "status": "runs", "run": "runs", "pause": "runs", "resume": "runs", "cancel": "runs",
     "measure": "judge", "export": "snapshot", "help": "--help", "version": "--version",

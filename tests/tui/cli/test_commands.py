@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from engine import requests
-from engine.store import traces
+from engine.store import criteria, traces
 from engine.store.store import Store
 from engine.store.workspace import Workspace
 from tui.cli.main import run
@@ -128,6 +128,51 @@ def test_labels_need_their_criterion_and_their_draw_said(
     )
     assert done["labels_added"] == 1
     assert [(r["row"], r["field"]) for r in done["refused"]] == [(2, "id")]
+
+
+def test_a_dry_run_tells_of_labels_and_what_their_import_will_need(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(
+        tmp_path / "l.jsonl", *({**trace, "label": "fail", "critique": "no"} for trace in TRACES[:2]), TRACES[2]
+    )
+    there = ("--workspace", tmp_path / "ws")
+    said = ask(capsys, "import", path, "--dry-run", *there)
+    assert "2 of them with a label; to import them, say --criterion ID and --drawn HOW" in said
+    said = ask(capsys, "import", path, "--dry-run", "--criterion", "c", "--drawn", "hand", *there)
+    assert "2 of them with a label\n" in said
+    assert ask(capsys, "import", path, "--dry-run", "--json", *there)["labels"] == 2
+    plain = write(tmp_path / "t.jsonl", *TRACES)
+    assert "with a label" not in ask(capsys, "import", plain, "--dry-run", *there)
+
+
+def test_the_ways_of_drawing_are_listed_without_an_empty_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(["import", "--help"])
+    assert "--drawn {random," in capsys.readouterr().out
+
+
+def test_a_criterion_is_written_by_command_and_without_one_its_way_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = ("--workspace", tmp_path / "ws")
+    words = ("criterion", "add", "numbers", "--question", "Is every number right?", "--pass-when", "all stand there")
+    ask(capsys, "import", write(tmp_path / "t.jsonl", *TRACES), *there)
+    for arguments in (("seal", "2"), ("seal", "2", "--criterion", "numbers")):
+        assert "evaldesk criterion add, or c on the Home screen" in ask(capsys, *arguments, *there, code=2)
+    assert "empty: fail when" in ask(capsys, *words, "--fail-when", " ", *there, code=2)
+    full = (*words, "--fail-when", "one does not", "--edge-case", "rounded: PASS", "--author", "Ada", "--json", *there)
+    assert ask(capsys, *full) == {"criterion": "numbers", "version": 1, "changed": True}
+    assert ask(capsys, *full) == {"criterion": "numbers", "version": 1, "changed": False}
+    assert ask(capsys, *full, "--quote-required")["version"] == 2
+    with Store(Workspace(tmp_path / "ws"), create=False) as store:
+        stored = store.call(criteria.get, "numbers")
+    assert (stored.task, stored.edge_cases) == (
+        "You check one thing about a response: Is every number right?",
+        ("rounded: PASS",),
+    )
+    assert (stored.quote_required, stored.author) == (True, "Ada")
+    assert ask(capsys, "seal", "2", "--json", *there) == {"criterion": "numbers", "drawn": 2}
 
 
 @pytest.mark.parametrize(
