@@ -149,6 +149,64 @@ async def test_a_dialog_opens_over_no_other_screen_than_its_own(
         assert isinstance(desk.app.screen, AuditScreen)
 
 
+async def test_a_number_that_is_none_is_said_and_nothing_is_drawn(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace, "home") as desk:
+        for answer in ("²", "9" * 5000):
+            await desk.press("s")
+            await desk.wait_for("How many?")
+            desk.app.screen.query_one("#answer").value = answer
+            await desk.press("enter")
+            await desk.wait_for(f"{answer[:20]} is not a number of cases.")
+        assert desk.rows("SELECT count(*) FROM pile WHERE pile = 'sealed'") == [(96,)]
+
+
+async def test_home_says_why_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALDESK_STATE_DIR", str(tmp_path / "state"))
+    async with open_desk(tmp_path / "new", "home") as desk:
+        await desk.press("s")
+        await desk.wait_for("There is no criterion yet: c writes one.")
+        await desk.press("v")
+        await desk.wait_for("There is no criterion to edit yet: c writes one.")
+
+
+async def test_without_a_free_case_none_is_offered(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace, "home") as desk:
+        await desk.press("s")
+        await desk.wait_for("How many?")
+        desk.app.screen.query_one("#answer").value = "9999"
+        await desk.press("enter")
+        await desk.wait_for("cases drawn")
+        await desk.press("s")
+        await desk.wait_for("No case is free to draw")
+
+
+async def test_the_criterion_form_fits_80x24_and_asks_before_it_drops_what_was_typed(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace, "home") as desk:
+        await desk.press("c")
+        await desk.wait_for("A new criterion")
+        for part in ("[ ] the judge has to quote", "Save", "Esc cancels"):
+            assert part in desk.text
+        await desk.press("x", "escape")
+        await desk.wait_for("Leave without saving?")
+        await desk.press("escape")
+        await desk.wait_for(lambda: "Leave without" not in desk.text)
+        assert desk.app.screen.query_one("#question").value == "x"
+        desk.app.screen.query_one("#quote").focus()
+        await desk.press("space")
+        await desk.wait_for("[x] the judge has to quote")
+        for name in ("pass_when", "fail_when"):
+            desk.app.screen.query_one(f"#{name}").value = name
+        desk.app.screen.query_one("#criterion_id").value = "a b/c"
+        desk.app.screen.query_one("#save").focus()
+        await desk.press("enter")
+        await desk.wait_for("A short name has letters, digits")
+        await desk.press("escape")
+        await desk.wait_for("Leave without saving?")
+        await desk.press("enter")
+        await desk.wait_for("Next")
+        assert desk.rows("SELECT count(*) FROM criterion WHERE question = 'x'") == [(0,)]
+
+
 async def test_a_workspace_from_nothing_criterion_traces_seal_by_keys(
     tmp_path: Path, traces_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
