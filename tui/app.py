@@ -58,6 +58,7 @@ class EvaldeskApp(App[None]):
     CSS_PATH = ["styles/app.tcss", "styles/nocolor.tcss"]
     TITLE = "evaldesk"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (150, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]
     ENABLE_COMMAND_PALETTE = True
     SCREENS: ClassVar[dict[str, type[Screen[None]]]] = {  # type: ignore[assignment]
         "home": HomeScreen, "label": LabelScreen, "judge": JudgeScreen, "audit": AuditScreen, "runs": RunsScreen,

@@ -31,6 +31,8 @@ class Standing:
     rounds: int
     newest_run: Run | None
     newest_confusion: Confusion | None
+    newest_pending: int
+    """Cases of the newest round that have no verdict yet: its figures are no final ones."""
     gate: GateResult | None
     next_thing: str
     next_screen: str
@@ -49,16 +51,24 @@ def _standing(tx: Transaction, criterion: Criterion) -> Standing:
     versions = judges.versions(tx, criterion_id)
     runs = audit.measured_runs(tx, criterion_id)
     newest = runs[0] if runs else None
-    confusion = audit.audit(tx, newest.run_id).confusion if newest else None
+    found = audit.audit(tx, newest.run_id) if newest else None
+    confusion, pending = (found.confusion, found.pending) if found else (None, 0)
     gate = default_gate(confusion) if confusion else None
-    next_thing, screen = _next(progress, build, sealed, len(versions), newest, gate)
+    next_thing, screen = _next(progress, build, sealed, len(versions), newest, pending, gate)
     return Standing(
-        criterion, progress, build, sealed, len(versions), len(runs), newest, confusion, gate, next_thing, screen
+        criterion, progress, build, sealed, len(versions), len(runs), newest, confusion, pending, gate, next_thing,
+        screen,
     )  # fmt: skip
 
 
 def _next(
-    progress: Progress, build: PileCounts, sealed: PileCounts, versions: int, run: Run | None, gate: GateResult | None
+    progress: Progress,
+    build: PileCounts,
+    sealed: PileCounts,
+    versions: int,
+    run: Run | None,
+    pending: int,
+    gate: GateResult | None,
 ) -> tuple[str, str]:
     if progress.total == 0:
         return "Import traces", "import"
@@ -74,6 +84,8 @@ def _next(
         return "Measure the judge on the sealed pile", "judge"
     if run.is_active:
         return "Watch the measurement come in", "audit"
+    if pending:
+        return f"Go on with the measurement (R): {pending} cases are pending", "runs"
     if gate is not None and not gate.decided:
         return f"Seal and label more cases: {gate.failures_needed} more failures", "label"
     if gate is not None and not gate.reached:

@@ -116,6 +116,13 @@ def entries(device: str) -> list[QueueEntry]:
     return found
 
 
+def ahead_of(run_dir: RunDir, device: str) -> RunDir | None:
+    """The run, of this or another workspace, that the device works on before this one; None when it is first or not there."""
+    path = absolute(run_dir).path
+    waiting = [entry.run_dir for entry in entries(device)]
+    return waiting[0] if waiting and any(other.path == path for other in waiting[1:]) else None
+
+
 def ticket_of(run_dir: RunDir, device: str) -> str:
     """The ticket the run has in the queue, or "" when it is not there."""
     path = absolute(run_dir).path

@@ -76,6 +76,49 @@ async def test_the_picker_offers_the_build_pile_only_and_insists_on_both_verdict
         assert desk.rows("SELECT count(*) FROM judge") == [(0,)]
 
 
+async def test_at_80x24_the_picker_shows_the_chosen_first_and_the_case_under_the_cursor(
+    demo_workspace: Path, scripted_model: Path
+) -> None:
+    async with open_desk(demo_workspace, "judge") as desk:
+        await desk.press("v")
+        await desk.wait_for("New version")
+        picker = desk.app.screen
+        assert {case.trace.trace_id for case in picker.query_one("#examples").rows[:2]} == set(picker._chosen)
+        for part in ("task sentence", "what you change", "critique  ", "request  ", "response  ", "space chooses"):
+            assert part in desk.text
+        await desk.press("enter")
+        await desk.wait_for("1 TASK")
+        await desk.press("r")
+        await desk.wait_for("RENDERED for")
+        assert "an example)" not in desk.text
+        assert "Tab next case   space PgDn PgUp scroll" in desk.text
+        before = desk.app.screen.query_one("#parts").scroll_offset.y
+        await desk.press("pagedown")
+        assert desk.app.screen.query_one("#parts").scroll_offset.y > before
+
+
+async def test_an_empty_build_pile_says_what_to_do(demo_workspace: Path, scripted_model: Path) -> None:
+    async with open_desk(demo_workspace, "home") as desk:
+        await desk.press("down", "2")
+        await desk.wait_for("evaldesk  Judge")
+        await desk.press("v")
+        await desk.wait_for("build pile with x on Label.")
+
+
+async def test_a_round_that_is_not_complete_is_told_as_such(demo_workspace: Path, scripted_model: Path) -> None:
+    async with open_desk(demo_workspace, "judge") as desk:
+        await build_a_version(desk)
+        await start_measuring(desk)
+        await desk.wait_for(lambda: desk.rows("SELECT count(*) FROM judgement") == [(40,)])
+        await desk.press("2")
+        await desk.wait_for("so far 40 of 96")
+        await desk.press("0")
+        await desk.wait_for("so far 40 of 96 cases judged")
+        assert "✓ 6 Measure" not in desk.text
+        scripted_model.touch()
+        await desk.wait_for("✓ 6 Measure")
+
+
 async def test_the_table_fills_while_the_run_goes_and_equals_the_database(
     demo_workspace: Path, scripted_model: Path
 ) -> None:

@@ -16,21 +16,23 @@ def standing_lines(standing: Standing, width: int) -> list[Line]:
     built, labelled_sealed = build.passes + build.failures, sealed.passes + sealed.failures
     measured = standing.newest_confusion
     judged = measured is not None and measured.judged > 0
+    complete = judged and not standing.newest_pending
     rate = ""
     if judged and measured is not None:
         tpr = measured.tp / (measured.tp + measured.fn) if measured.tp + measured.fn else None
         rate = f"TPR {measured.tp} of {measured.tp + measured.fn} ({percent(tpr)})"
-        if standing.newest_run and standing.newest_run.is_active:
-            rate += ", still coming in"
+        if standing.newest_pending:
+            total = measured.labelled + measured.unlabelled + standing.newest_pending
+            rate = f"so far {total - standing.newest_pending} of {total} cases judged, {rate}"
     steps = [
         ("1 Expert", bool(expert), expert or "nobody named yet"),
-        ("2 Traces", progress.total >= TRACES_TARGET, f"{progress.total} of {TRACES_TARGET} or more"),
+        ("2 Traces", progress.total >= TRACES_TARGET, f"{progress.total} ({TRACES_TARGET} or more)"),
         ("3 Labels", built >= BUILD_TARGET and sealed.failures >= FAILURES_TARGET,
          f"build pile {build.passes} PASS {build.failures} FAIL (about {BUILD_TARGET}, half and half); "
          f"sealed {labelled_sealed} labelled, {sealed.failures} failures (at least {FAILURES_TARGET})"),
         ("4 Defects", progress.defects == 0, f"{progress.defects} open" if progress.defects else "none open"),
-        ("5 Judge", bool(standing.gate and standing.gate.reached), f"{standing.judge_versions} version{_s(standing.judge_versions)}, {standing.rounds} round{_s(standing.rounds)} measured"),
-        ("6 Measure", judged, rate or "not measured on sealed labels: sign of the error unknown"),
+        ("5 Judge", complete and bool(standing.gate and standing.gate.reached), f"{standing.judge_versions} version{_s(standing.judge_versions)}, {standing.rounds} round{_s(standing.rounds)} measured"),
+        ("6 Measure", complete, rate or "not measured on sealed labels: sign of the error unknown"),
         ("7 Segment", False, "comes in a later version"),
     ]  # fmt: skip
     lines: list[Line] = []
@@ -39,7 +41,7 @@ def standing_lines(standing: Standing, width: int) -> list[Line]:
         pieces = wrapped(text, max(width - 14, 20))
         lines.append((Span(head, "pass" if done else "dim"), Span(pad(name, 11), "strong"), *pieces[0]))
         lines += [(Span(" " * 13), *piece) for piece in pieces[1:]]
-    if standing.gate is not None and judged:
+    if standing.gate is not None and complete:
         lines.append(line(("  gate       ", "dim"), gate_sentence(standing.gate)))
     lines += [BLANK, line(("Next  ", "accent"), (standing.next_thing, "strong"), "   ", ("Enter", "key"))]
     return lines

@@ -9,29 +9,38 @@ from engine.importing.reading import Preview
 from engine.importing.records import Refusal
 from engine.intake import IntakeReport
 from tui.presentation.case_view import context_lines
-from tui.presentation.lines import BLANK, Line, line, wrapped
+from tui.presentation.lines import BLANK, Line, line, pad, wrapped
 from tui.widgets.literal import one_line, visible
 
 _SHOWN_REFUSALS = 30
+
+HOW_DRAWN = {
+    "random": "at random out of all cases: they stand for all of them",
+    "by_cell": "so many of each kind of case",
+    "by_judge": "because of what a judge said about them",
+    "by_verdict": "so many PASS and so many FAIL",
+    "hand": "picked by hand",
+}
+"""The values of ``engine.store.labels.HOW_DRAWN`` in words."""
 
 
 def preview_lines(preview: Preview, width: int) -> list[Line]:
     """What was detected, the fields with an example each, a sample case, what is refused."""
     so_far = "" if preview.complete else " in the first rows"
     labels = f", {preview.n_labels:,} with a label" if preview.n_labels else ""
-    lines = [
-        line((f"{preview.format}, {preview.encoding}", "strong"), f": {preview.accepted:,} {preview.kind}{labels}{so_far}, ",
-             (f"{len(preview.refused):,} refused", "warn" if preview.refused else "plain")),
-    ]  # fmt: skip
+    lines = wrapped(
+        f"{preview.format}, {preview.encoding}: {preview.accepted:,} {preview.kind}{labels}{so_far}, "
+        f"{len(preview.refused):,} refused",
+        width,
+        "warn" if preview.refused else "strong",
+    )
     for problem in preview.problems:
         lines += wrapped(visible(problem), width, "warn")
     if preview.values:
-        lines.append(
-            line(
-                ("values   ", "dim"),
-                one_line(", ".join(f"{value} = {verdict}" for value, verdict in preview.values.items())),
-            )
-        )
+        read_as = one_line(", ".join(f"{value} = {verdict}" for value, verdict in preview.values.items()))
+        lines += wrapped(read_as, width, indent=" " * 9, first="values   ")
+    if preview.n_labels:
+        lines += how_drawn_lines(width)
     lines += refusal_lines(preview.refused, width)
     for case in preview.sample[:1]:
         lines += [BLANK, line(("A SAMPLE CASE", "key")), *sample_lines(case, width)]
@@ -63,7 +72,8 @@ def refusal_lines(refused: tuple[Refusal, ...], width: int) -> list[Line]:
     """Refused rows, each with its place and reason."""
     lines: list[Line] = []
     for refusal in refused[:_SHOWN_REFUSALS]:
-        lines += wrapped(visible(f"row {refusal.row}, {refusal.field}: {refusal.reason}"), width, "warn", "  ")
+        place = f"row {refusal.row}, {refusal.field}:" if refusal.field else f"row {refusal.row}:"
+        lines += wrapped(visible(f"{place} {refusal.reason}"), width, "warn", "  ")
     if len(refused) > _SHOWN_REFUSALS:
         lines.append(line((f"  and {len(refused) - _SHOWN_REFUSALS:,} more", "warn")))
     return lines
@@ -71,7 +81,7 @@ def refusal_lines(refused: tuple[Refusal, ...], width: int) -> list[Line]:
 
 def report_lines(report: IntakeReport, width: int) -> list[Line]:
     """What came of an import."""
-    lines = [line((report_sentence(report), "strong"))]
+    lines = wrapped(report_sentence(report), width, "strong")
     return [*lines, *refusal_lines(report.refused, width)]
 
 
@@ -79,8 +89,24 @@ def report_sentence(report: IntakeReport) -> str:
     """One line: what was added, what was here already, what was refused."""
     parts = []
     if report.kind == "traces":
-        parts.append(f"{report.added:,} traces added, {report.same:,} were here already")
+        parts.append(f"{_counted(report.added, 'trace')} added, {_here(report.same)}")
     if report.labels_added or report.labels_same:
-        parts.append(f"{report.labels_added:,} labels added, {report.labels_same:,} were here already")
-    parts.append(f"{len(report.refused):,} rows refused")
+        parts.append(f"{_counted(report.labels_added, 'label')} added, {_here(report.labels_same)}")
+    parts.append(f"{_counted(len(report.refused), 'row')} refused")
     return "; ".join(parts)
+
+
+def how_drawn_lines(width: int) -> list[Line]:
+    """What may stand under "how drawn", a line each."""
+    lines = wrapped("How were the labelled cases drawn? It says what the figures may stand for.", width, "strong")
+    for name, meaning in HOW_DRAWN.items():
+        lines += wrapped(meaning, width, indent=" " * 13, first="  " + pad(name, 11))
+    return lines
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _here(count: int) -> str:
+    return f"{count:,} {'was' if count == 1 else 'were'} here already"

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from engine.judging.judge import Judge, changed_parts, prompt_parts, render
 from engine.judging.trace import Trace
 from engine.store.piles import LabelledCase
 from stats.confusion import Confusion
 from tui.presentation.audit_view import percent
+from tui.presentation.case_view import case_lines
 from tui.presentation.lines import BLANK, Line, Span, line, pad, wrapped
 from tui.widgets.literal import one_line, visible
 
 
-def version_row(judge: Judge, confusion: Confusion | None) -> Line:
-    """One version in the list, with the figures of its newest round."""
-    if confusion is None or not confusion.judged:
+class Version(NamedTuple):
+    """A judge version with the counts of its newest round, and how many cases of that have no verdict yet."""
+
+    judge: Judge
+    confusion: Confusion | None = None
+    pending: int = 0
+
+
+def version_row(version: Version) -> Line:
+    """One version in the list, with the figures of its newest round; none before that is complete."""
+    judge, confusion, pending = version
+    if confusion is not None and pending:
+        total = confusion.labelled + confusion.unlabelled + pending
+        figures = f"so far {total - pending} of {total}"
+    elif confusion is None or not confusion.judged:
         figures = "not measured"
     else:
         failures, passes = confusion.tp + confusion.fn, confusion.fp + confusion.tn
@@ -46,11 +61,23 @@ def parts_lines(judge: Judge, parent: Judge | None, model_name: str, width: int)
 
 
 def rendered_lines(judge: Judge, trace: Trace, width: int) -> list[Line]:
-    """The messages as the model gets them, for one case of the build pile."""
-    lines: list[Line] = [line(("RENDERED for ", "key"), (one_line(trace.trace_id), "key"), ("  (build pile)", "dim"))]
+    """The messages as the model gets them, for one case of the build pile, and the keys that hold here."""
+    is_example = trace.trace_id in {example.trace_id for example in judge.examples}
+    lines: list[Line] = [
+        line(("RENDERED for ", "key"), (one_line(trace.trace_id), "key"), (f"  (build pile{', an example' if is_example else ''})", "dim")),
+        line(("Tab", "key"), " next case   ", ("space PgDn PgUp", "key"), " scroll   ", ("r", "key"), " back to the parts"),
+    ]  # fmt: skip
     for message in render(judge, trace):
         lines += [BLANK, line((message["role"], "accent")), *wrapped(visible(message["content"]), width)]
     return lines
+
+
+def example_lines(case: LabelledCase, width: int) -> list[Line]:
+    """What a few rows can hold of an example: critique, request and response first, then the case in full."""
+    trace, lines = case.trace, []
+    for name, text in (("critique", case.label.critique), ("request", trace.request), ("response", trace.response)):
+        lines += wrapped(visible(text), width, indent=" " * 10, first=pad(name, 10))
+    return [*lines, BLANK, *case_lines(trace, width)]
 
 
 def example_row(case: LabelledCase, chosen: bool) -> Line:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from engine.runs.protocol import RunState
 from engine.store.runs import Run
 from tui.presentation.lines import BLANK, Line, Span, columns, line, wrapped
@@ -14,13 +16,14 @@ STATUS_STYLES = {
 
 
 def duration(seconds: float | None) -> str:
-    """``0:38``, ``12:05`` or ``3:04:10``; "?" when not known."""
+    """``38 s``, ``14 min`` or ``3 h 04 min``; "?" when not known."""
     if seconds is None:
         return "?"
     whole = max(int(seconds), 0)
-    hours, rest = divmod(whole, 3600)
-    minutes, left = divmod(rest, 60)
-    return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes}:{left:02}"
+    if whole < 60:
+        return f"{whole} s"
+    hours, minutes = divmod(round(whole / 60), 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"
 
 
 def bar(done: int, total: int, width: int) -> str:
@@ -54,14 +57,23 @@ def run_row(run: Run, state: RunState | None, width: int) -> Line:
         (Span(f"{done}/{total}"), -9),
         (Span(" " + bar(done, total, bar_width)), bar_width + 2),
         (Span(speed), -10),
-        (Span(eta), -8),
+        (Span(eta), -12),
     ]
     used = sum(abs(size) for _, size in cells)
     return (*columns(cells), Span("  "), *columns([(Span(one_line(run.title)), max(width - used - 2, 8))]))
 
 
-def run_lines(run: Run, state: RunState | None, log_tail: list[str], width: int) -> list[Line]:
-    """Everything known about one run."""
+def queued_text(ahead: Path | None, workspace: Path) -> str:
+    """Why a queued run of ``workspace`` does not start: the directory of the run that goes first, None where none does."""
+    if ahead is None:
+        return ""
+    there = ahead.parent.parent
+    of = "" if there == workspace.resolve() else f" of {there.name}"
+    return f"waits for the model: run {one_line(ahead.name + of)} goes first"
+
+
+def run_lines(run: Run, state: RunState | None, log_tail: list[str], width: int, waiting: str = "") -> list[Line]:
+    """Everything known about one run; ``waiting`` says why a queued one does not start."""
     done, total = progress_of(run, state)
     status = status_of(run, state)
     lines = [
@@ -75,6 +87,8 @@ def run_lines(run: Run, state: RunState | None, log_tail: list[str], width: int)
         line(("plan     ", "dim"), plan_text(run.needed, run.cached, run.awaited)),
         line(("run      ", "dim"), run.run_id, f"   device {one_line(run.device)}   model {run.model_id}"),
     ]
+    if waiting:
+        lines += wrapped(waiting, width, "warn")
     if state is not None:
         if state.message:
             lines += wrapped(visible(state.message), width, "warn")

@@ -80,6 +80,7 @@ class AuditScreen(DeskScreen):
         self._runs: list[Run] = []
         self._audit: Audit | None = None
         self._model_name = ""
+        self._waiting = ""
         self._room = EVEN
 
     def compose_body(self) -> ComposeResult:
@@ -119,6 +120,7 @@ class AuditScreen(DeskScreen):
         model = await self.desk.do(models.find, result.judge.model_id)
         self._model_name = model.name if model else result.judge.model_id
         self._audit = result
+        self._waiting = await self.waiting_text(result.run)
         self._show()
 
     def _show(self) -> None:
@@ -150,6 +152,8 @@ class AuditScreen(DeskScreen):
         text = f"{status}  {judged}/{result.total} {bar(judged, result.total, 20)}"
         if state is not None and status in ("running", "loading", "queued"):
             text += f"  {state.tokens_per_s:.0f} tok/s  ETA {duration(state.eta_s)}"
+        if self._waiting:
+            return line(f"{status}  {judged}/{result.total}  {self._waiting}")
         if state is not None and state.message:
             text += f"  {one_line(state.message)}"
         return line(text)

@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, Static
 
 from engine.judging.criterion import Criterion
+from tui.screens.text_dialog import ConfirmDialog
 
 _FIELDS = (
     ("question", "Question: one, fixed, about the response", "Is every number supported?"),
@@ -24,13 +25,27 @@ _FIELDS = (
         "Edge cases with their why, separated by |",
         "A rounded number: PASS, because nobody acts on the difference.",
     ),
-    ("criterion_id", "Short name", "numbers"),
+    ("criterion_id", "Short name: letters, digits, - and _", "numbers"),
     ("author", "Expert: the one person who decides", ""),
 )
 
 
+_LONGEST_NAME = 40
+_SHORT_NAME = re.compile(rf"[\w-]{{1,{_LONGEST_NAME}}}")
+
+
+class TickBox(Checkbox):
+    """A checkbox that tells its state by its signs: ``[x]`` and ``[ ]``, without colours too."""
+
+    BUTTON_LEFT, BUTTON_RIGHT = "[", "]"
+
+    @property
+    def _button(self) -> Content:
+        return Content("[x]" if self.value else "[ ]")
+
+
 class CriterionForm(ModalScreen[Criterion | None]):
-    """A new criterion, or the next version of one; Enter goes to the next field, Esc cancels."""
+    """A new criterion, or the next version of one; Enter goes to the next field, Esc cancels and asks where something was typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "cancel", id="criterion.cancel")]
 
@@ -38,6 +53,7 @@ class CriterionForm(ModalScreen[Criterion | None]):
         super().__init__()
         self._criterion = criterion
         self._expert = expert
+        self._at_first: list[str | bool] = []
 
     def compose(self) -> ComposeResult:
         old = self._criterion
@@ -59,7 +75,7 @@ class CriterionForm(ModalScreen[Criterion | None]):
                     classes="field",
                     disabled=bool(old) and name == "criterion_id",
                 )
-            yield Checkbox(
+            yield TickBox(
                 "the judge has to quote a passage of the context",
                 value=bool(old and old.quote_required),
                 id="quote",
@@ -73,6 +89,7 @@ class CriterionForm(ModalScreen[Criterion | None]):
     def on_mount(self) -> None:
         for box in self.query(Input):
             box.cursor_blink = False
+        self._at_first = self._given()
         self.query(Input).first().focus()
 
     @on(Input.Submitted)
@@ -87,6 +104,14 @@ class CriterionForm(ModalScreen[Criterion | None]):
             self.notify("A criterion needs its question and both definitions.", severity="warning", markup=False)
             self.query_one(f"#{missing[0]}", Input).focus()
             return
+        if not self._criterion and value["criterion_id"] and not _SHORT_NAME.fullmatch(value["criterion_id"]):
+            self.notify(
+                f"A short name has letters, digits, - and _ only, at most {_LONGEST_NAME}.",
+                severity="warning",
+                markup=False,
+            )
+            self.query_one("#criterion_id", Input).focus()
+            return
         old = self._criterion
         name = value["criterion_id"] or re.sub(r"\W+", "-", value["question"].lower()).strip("-")[:24]
         self.dismiss(
@@ -99,7 +124,7 @@ class CriterionForm(ModalScreen[Criterion | None]):
                 pass_when=value["pass_when"],
                 fail_when=value["fail_when"],
                 edge_cases=tuple(case.strip() for case in value["edge_cases"].split("|") if case.strip()),
-                quote_required=self.query_one("#quote", Checkbox).value,
+                quote_required=self.query_one("#quote", TickBox).value,
                 facts=old.facts if old else (),
                 help_critiques=old.help_critiques if old else (),
                 author=value["author"],
@@ -107,4 +132,15 @@ class CriterionForm(ModalScreen[Criterion | None]):
         )
 
     def action_cancel(self) -> None:
-        self.dismiss(None)
+        if self._given() == self._at_first:
+            self.dismiss(None)
+        else:
+            self.run_worker(self._ask_to_leave(), exclusive=True)
+
+    async def _ask_to_leave(self) -> None:
+        text = "What was typed here is not kept. Esc goes back to it."
+        if await self.app.push_screen_wait(ConfirmDialog("Leave without saving?", text)):
+            self.dismiss(None)
+
+    def _given(self) -> list[str | bool]:
+        return [*(box.value for box in self.query(Input)), self.query_one("#quote", TickBox).value]

@@ -12,8 +12,12 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Footer, Static
 
 from engine.errors import EvaldeskError
+from engine.runs import queue
+from engine.runs.protocol import RunDir
+from engine.store.runs import Run
 from engine.watch import Change
 from tui.desk import Desk
+from tui.presentation.run_view import queued_text, status_of
 from tui.widgets.literal import one_line
 
 if TYPE_CHECKING:
@@ -96,6 +100,15 @@ class DeskScreen(Screen[None]):
         """Go to another main screen once the present message is dealt with: this one may not outlive the switch."""
         app = cast("EvaldeskApp", self.app)
         app.call_later(app.action_go, name)
+
+    async def waiting_text(self, run: Run) -> str:
+        """Why a queued run does not start yet, "" for every other."""
+        state = self.desk.states.get(run.run_id)
+        if status_of(run, state) != "queued":
+            return ""
+        workspace = self.desk.store.workspace
+        ahead = await self.desk.later(queue.ahead_of, RunDir(workspace.runs / run.run_id), run.device)
+        return queued_text(ahead.path if ahead else None, workspace.path)
 
     def set_head(self, left: str, right: str = "") -> None:
         """The line on top: product, screen, what it is about; counts to the right."""

@@ -8,16 +8,15 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from engine.judging.judge import MAX_EXAMPLES
 from engine.store.piles import LabelledCase
-from tui.presentation.case_view import case_lines
-from tui.presentation.judge_view import example_row
-from tui.presentation.lines import BLANK, Line, line, wrapped
+from tui.presentation.judge_view import example_lines, example_row
+from tui.presentation.lines import Line, wrapped
 from tui.widgets.literal import visible
 from tui.widgets.painted import Reader, RowList
 
@@ -32,7 +31,7 @@ class NewVersion:
 
 
 class ExamplePicker(ModalScreen[NewVersion | None]):
-    """The build pile with its critiques; space chooses, Enter builds the version."""
+    """The build pile with its critiques, the chosen ones first; space chooses, Enter builds the version."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "choose", "choose", id="examples.choose"),
@@ -42,8 +41,8 @@ class ExamplePicker(ModalScreen[NewVersion | None]):
 
     def __init__(self, cases: list[LabelledCase], chosen: list[str], task: str, *, first: bool) -> None:
         super().__init__()
-        self._cases = cases
         self._chosen = [trace_id for trace_id in chosen if any(c.trace.trace_id == trace_id for c in cases)]
+        self._cases = sorted(cases, key=lambda case: case.trace.trace_id not in self._chosen)
         self._task_sentence = task
         self._first = first
 
@@ -52,16 +51,22 @@ class ExamplePicker(ModalScreen[NewVersion | None]):
             yield Static(
                 Content("New version: task, examples from the build pile, and the one change"), classes="dialog-title"
             )
-            yield Input(self._task_sentence, id="task")
+            with Horizontal(classes="form-row"):
+                yield Static(Content("task sentence"), classes="form-name")
+                yield Input(self._task_sentence, id="task", compact=True, classes="form-field")
             yield RowList[LabelledCase](
                 lambda case, _: example_row(case, case.trace.trace_id in self._chosen), id="examples"
             )
             yield Reader(id="example-case")
-            yield Input(
-                "first version" if self._first else "",
-                placeholder="the one thing that you change, and why",
-                id="change",
-            )
+            with Horizontal(classes="form-row"):
+                yield Static(Content("what you change"), classes="form-name")
+                yield Input(
+                    "first version" if self._first else "",
+                    placeholder="the one thing, and why",
+                    id="change",
+                    compact=True,
+                    classes="form-field",
+                )
             yield Static(id="picked", classes="dialog-hint")
 
     def on_mount(self) -> None:
@@ -124,10 +129,17 @@ class ExamplePicker(ModalScreen[NewVersion | None]):
         if isinstance(case, LabelledCase):
 
             def layout(width: int) -> list[Line]:
-                critique = wrapped(visible(case.label.critique), width)
-                return [line(("CRITIQUE", "key")), *critique, BLANK, *case_lines(case.trace, width)]
+                return example_lines(case, width)
 
             self.query_one("#example-case", Reader).show(layout)
+        else:
+            self.query_one("#example-case", Reader).show(
+                lambda width: wrapped(
+                    "The build pile has no labelled case with a critique: put cases into the build pile with x on Label.",
+                    width,
+                    "warn",
+                )
+            )
         chosen = ", ".join(self._chosen) or "none"
         self.query_one("#picked", Static).update(
             Content(visible(f"chosen: {chosen}    space chooses   Tab next field   Enter builds   Esc cancels"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from textual import on
@@ -13,8 +14,9 @@ from textual.widgets import Static
 from engine.errors import EvaldeskError
 from engine.judging.criterion import Criterion
 from engine.measuring.overview import Standing, standings
-from engine.store import criteria, piles, runs, settings, witness
+from engine.store import cases, criteria, piles, runs, settings, witness
 from engine.store.store import Store
+from engine.store.transaction import Transaction
 from engine.sweeping.overview import SweepStanding, sweep_standings
 from engine.watch import Change
 from tui.presentation.home_view import standing_lines
@@ -150,23 +152,26 @@ class HomeScreen(DeskScreen):
 
     async def _seal(self) -> None:
         if self._current is None:
+            self.say("There is no criterion yet: c writes one.", problem=True)
             return
         criterion_id = self._current.criterion.criterion_id
         text = (
             "Sealed cases measure the judge and are never shown to it. They are drawn at random from the traces in no pile, "
             "so that their mix of PASS and FAIL is the natural one. How many?"
         )
-        free = self._current.progress.total - sum(
-            c.passes + c.failures + c.unlabelled for c in (self._current.build, self._current.sealed)
-        )
+        free = await self.desk.do(_free, criterion_id)
+        if not free:
+            self.say("No case is free to draw: all lie in a pile, or none is here. i imports more.", problem=True)
+            return
         answer = await self.ask(AskDialog("Draw sealed cases", text, str(min(DEFAULT_DRAW, max(free * 2 // 3, 1)))))
         if not answer:
             return
-        if not answer.isdigit() or not int(answer):
-            self.say(f"{answer} is not a number of cases.", problem=True)
+        wanted = whole_number(answer)
+        if not wanted:
+            self.say(f"{answer[:20]} is not a number of cases.", problem=True)
             return
         try:
-            drawn = await self.desk.do(piles.draw_sealed, criterion_id, int(answer), 1)
+            drawn = await self.desk.do(piles.draw_sealed, criterion_id, wanted, 1)
         except EvaldeskError as error:
             self.say_error(error)
             return
@@ -177,8 +182,10 @@ class HomeScreen(DeskScreen):
         self.run_worker(self._write_criterion(None), exclusive=True)
 
     def action_edit_criterion(self) -> None:
-        if self._current is not None:
-            self.run_worker(self._write_criterion(self._current.criterion), exclusive=True)
+        if self._current is None:
+            self.say("There is no criterion to edit yet: c writes one.", problem=True)
+            return
+        self.run_worker(self._write_criterion(self._current.criterion), exclusive=True)
 
     async def _write_criterion(self, old: Criterion | None) -> None:
         written = await self.ask(CriterionForm(old, self.desk.expert))
@@ -230,6 +237,16 @@ def _witness_notice(store: Store) -> str:
         more = f" and {len(unusable) - 1} more" if len(unusable) > 1 else ""
         parts.append(f"labels.jsonl has lines that are no labels here: {one_line(unusable[0])}{more}.")
     return " ".join(parts)
+
+
+def whole_number(text: str) -> int | None:
+    """A number as a person types it, up to nine digits; None for everything else."""
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
+
+
+def _free(tx: Transaction, criterion_id: str) -> int:
+    """How many cases lie in no pile of this criterion."""
+    return sum(row.pile == piles.NONE for row in cases.rows(tx, criterion_id))
 
 
 def _criterion_row(standing: Standing, width: int) -> Line:

@@ -17,8 +17,7 @@ from engine.store import criteria, figures, judges, models, piles
 from engine.store.runs import Run
 from engine.store.transaction import Transaction
 from engine.watch import Change
-from stats.confusion import Confusion
-from tui.presentation.judge_view import parts_lines, rendered_lines, version_row
+from tui.presentation.judge_view import Version, parts_lines, rendered_lines, version_row
 from tui.presentation.lines import BLANK, Line, line, wrapped
 from tui.presentation.run_view import duration, plan_text
 from tui.screens.desk_screen import DeskScreen
@@ -28,6 +27,16 @@ from tui.widgets.painted import Reader, RowList
 
 GUESSED_SECONDS_A_CASE = 3.0
 """Before anything was measured here: what a case takes the embedded model on two cores."""
+
+
+class VersionList(RowList[Version]):
+    """The versions; a page up or down is one of the text below, which is what is long here."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(b for b in RowList.BINDINGS if not str(getattr(b, "key", "")).startswith("page")),
+        Binding("pagedown", "screen.scroll(1)", "Page down", show=False, id="versions.page_down"),
+        Binding("pageup", "screen.scroll(-1)", "Page up", show=False, id="versions.page_up"),
+    ]
 
 
 class JudgeScreen(DeskScreen):
@@ -59,14 +68,14 @@ class JudgeScreen(DeskScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._versions: list[tuple[Judge, Confusion | None]] = []
+        self._versions: list[Version] = []
         self._model_names: dict[str, str] = {}
         self._build: list[Trace] = []
         self._rendered = False
         self._case_index = 0
 
     def compose_body(self) -> ComposeResult:
-        yield RowList[tuple[Judge, Confusion | None]](lambda row, _: version_row(*row), id="versions")
+        yield VersionList(lambda row, _: version_row(row), id="versions")
         yield Reader(id="parts")
 
     async def load(self) -> None:
@@ -96,7 +105,7 @@ class JudgeScreen(DeskScreen):
     @property
     def _judge(self) -> Judge | None:
         current = self.query_one("#versions", RowList).current
-        return current[0] if isinstance(current, tuple) else None
+        return current.judge if isinstance(current, Version) else None
 
     def _show(self) -> None:
         judge = self._judge
@@ -105,10 +114,13 @@ class JudgeScreen(DeskScreen):
             reader.show(_nothing_yet)
             return
         if self._rendered and self._build:
-            trace = self._build[self._case_index % len(self._build)]
+            shown = {example.trace_id for example in judge.examples}
+            # First a case that is asked about and not shown already.
+            order = sorted(self._build, key=lambda trace: trace.trace_id in shown)
+            trace = order[self._case_index % len(order)]
             reader.show(lambda width: rendered_lines(judge, trace, width))
             return
-        parent = next((other for other, _ in self._versions if other.judge_id == judge.parent_id), None)
+        parent = next((other.judge for other in self._versions if other.judge.judge_id == judge.parent_id), None)
         name = self._model_names.get(judge.model_id, judge.model_id)
         reader.show(lambda width: parts_lines(judge, parent, name, width))
 
@@ -124,7 +136,8 @@ class JudgeScreen(DeskScreen):
         self._show()
 
     def action_scroll(self, pages: int) -> None:
-        self.query_one("#parts", Reader).scroll_relative(y=pages * 8, animate=False)
+        reader = self.query_one("#parts", Reader)
+        reader.scroll_relative(y=pages * max(reader.size.height - 2, 1), animate=False)
 
     def action_new_version(self) -> None:
         self.run_worker(self._new_version(), exclusive=True)
@@ -188,15 +201,15 @@ class JudgeScreen(DeskScreen):
         self.go("audit")
 
 
-def _versions(tx: Transaction, criterion_id: str) -> tuple[list[tuple[Judge, Confusion | None]], dict[str, str]]:
-    found: list[tuple[Judge, Confusion | None]] = []
+def _versions(tx: Transaction, criterion_id: str) -> tuple[list[Version], dict[str, str]]:
+    found: list[Version] = []
     names: dict[str, str] = {}
     newest: dict[str, Run] = {}
     for run in audit.measured_runs(tx, criterion_id):
         newest.setdefault(run.judge_id, run)
     for judge in judges.versions(tx, criterion_id):
         measured = newest.get(judge.judge_id)
-        found.append((judge, figures.count(tx, measured.run_id)[0] if measured else None))
+        found.append(Version(judge, *figures.count(tx, measured.run_id)) if measured else Version(judge))
         model = models.find(tx, judge.model_id)
         names[judge.model_id] = model.name if model else judge.model_id
     return found, names

@@ -110,7 +110,8 @@ class RunsScreen(DeskScreen):
             self._final[run.run_id] = await self.desk.later(read_state, run_dir)
         tail = await self.desk.later(log_tail, run_dir.log)
         state = self._state(run)
-        reader.show(lambda width: run_lines(run, state, tail, width), keep_place=True)
+        waiting = await self.waiting_text(run)
+        reader.show(lambda width: run_lines(run, state, tail, width, waiting), keep_place=True)
 
     async def action_pause(self) -> None:
         run = self._current

@@ -39,6 +39,15 @@ def test_runs_stand_in_the_order_in_which_they_came_each_once(tmp_path: Path) ->
     assert all(entry.run_dir.path.is_absolute() for entry in queue.entries("cpu"))
 
 
+def test_a_waiting_run_knows_which_one_goes_first(tmp_path: Path) -> None:
+    first, second, third = (RunDir(tmp_path / name) for name in ("first", "second", "third"))
+    for run_dir in (first, second):
+        queue.enqueue(run_dir, "cpu")
+    assert queue.ahead_of(second, "cpu") == queue.absolute(first)
+    assert queue.ahead_of(first, "cpu") is None
+    assert queue.ahead_of(third, "cpu") is None
+
+
 def test_relative_and_linked_paths_are_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "run")
