@@ -37,7 +37,7 @@ def _fill(tx: Transaction) -> None:
         criteria.add(tx, Criterion.from_mapping(entry))
     # Sealed first, at random; what the expert labelled by hand afterwards becomes the build pile.
     wanted, seed = sample_data.SEALED_DRAW
-    sealed = piles.draw_sealed(tx, LABELLED_CRITERION, wanted, seed)
+    sealed = piles.draw_sealed(tx, LABELLED_CRITERION, wanted, seed).drawn
     labels.add_many(tx, _sample_labels(set(sealed)))
     for label in _sample_labels(set(sealed)):
         if label.trace_id not in sealed:

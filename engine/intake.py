@@ -17,6 +17,8 @@ from engine.store import criteria, labels, sources, traces
 from engine.store.labels import Label, Mark
 from engine.store.transaction import Transaction
 
+_DECISIONS = (Mark.PASS, Mark.FAIL, Mark.NOT_APPLICABLE, Mark.DEFECT)
+
 
 @dataclass(frozen=True)
 class IntakeOrder:
@@ -93,14 +95,20 @@ def read_file(order: IntakeOrder) -> FileContent:
         )  # fmt: skip
     mapping = look.mapping.as_dict()
     digest = hashlib.sha256(order.path.read_bytes()).hexdigest()
-    source_id = content_hash([digest, mapping, order.criterion_id])[:16]
+    # What the values mean is part of the mapping: a file read the wrong way round can be read again.
+    values = [order.values] if order.values else []
+    source_id = content_hash([digest, mapping, order.criterion_id, *values])[:16]
     return FileContent(
         order, source_id, look.format, look.kind, mapping, tuple(found_traces), tuple(with_verdict), tuple(refused)
     )
 
 
 def keep(tx: Transaction, content: FileContent) -> IntakeReport:
-    """Put a file's rows into the store in one transaction; importing it again adds nothing and replaces nothing."""
+    """Put a file's rows into the store in one transaction; importing it again adds nothing and replaces nothing.
+
+    Of a file that is known only those labels come in whose trace was missing the last time. A decision
+    made here (a verdict, not applicable, a defect) is never replaced by an import.
+    """
     order = content.order
     criterion = criteria.get(tx, order.criterion_id) if content.labels else None
     added, same, refused = traces.add(tx, content.source_id, content.traces)
@@ -110,6 +118,7 @@ def keep(tx: Transaction, content: FileContent) -> IntakeReport:
     if criterion is not None:
         known = dict(tx.rows("SELECT trace_id, max(version) FROM trace GROUP BY trace_id"))
         current = labels.current_of(tx, criterion.criterion_id)
+        decided = sources.settled_traces(tx, content.source_id)
         for record in content.labels:
             if record.row in blocked:
                 continue
@@ -123,13 +132,17 @@ def keep(tx: Transaction, content: FileContent) -> IntakeReport:
                 source_id=content.source_id, source_row=record.row,
             )  # fmt: skip
             before = current.get(record.trace_id)
-            if before is not None and (before.mark, before.critique, before.expert) == (
-                label.mark,
-                label.critique,
-                label.expert,
+            if record.trace_id in decided or (
+                before is not None
+                and (before.mark, before.critique, before.expert)
+                == (
+                    label.mark,
+                    label.critique,
+                    label.expert,
+                )
             ):
                 labels_same += 1
-            elif before is not None and before.mark.is_verdict and not before.source_id:
+            elif before is not None and before.mark in _DECISIONS and not before.source_id:
                 refused.append(
                     Refusal(
                         record.row, "label", f"{record.trace_id} was labelled here; an import does not replace that"
@@ -143,7 +156,7 @@ def keep(tx: Transaction, content: FileContent) -> IntakeReport:
     report = IntakeReport(
         str(order.path), content.format, content.kind, added, same, len(new_labels), labels_same, everything
     )
-    if not sources.is_known(tx, content.source_id):
+    if added or new_labels or not sources.is_known(tx, content.source_id):
         sources.add(
             tx, content.source_id, path=str(order.path), kind=content.kind, format=content.format, mapping=content.mapping,
             accepted=report.accepted, refused=len(everything),

@@ -203,7 +203,8 @@ def _seal(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
         criterion_id = body.get("criterion") or _only_criterion(tx)
         criteria.get(tx, criterion_id)
         drawn = piles.draw_sealed(tx, criterion_id, int(body["count"]), int(body.get("seed", 1)))
-        return {"criterion": criterion_id, "drawn": len(drawn)}
+        return {"criterion": criterion_id, "drawn": len(drawn.drawn), "wanted": drawn.wanted, "labelled": drawn.labelled,
+                "twins": drawn.twins, "sentence": drawn.sentence}  # fmt: skip
 
     return store.call(work)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from engine.importing.rows import clean_text
+
 MIN_REASON_CHARS = 20
 """A reason is at least a few words; a small model left free writes the verdict there instead."""
 
@@ -38,14 +40,19 @@ def read_reply(text: str, *, finish: str = "stop", context: Sequence[Mapping[str
     in it word for word (blanks may differ); a false quote is flagged, the verdict stays.
     """
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_once)
+    except _Twice as twice:
+        return _none(f"the reply says {twice} twice")
     except ValueError:
         return _none("the reply was cut off" if finish == "length" else "the reply is not JSON")
+    except RecursionError:
+        return _none("the reply is nested too deep")
     if not isinstance(data, dict):
         return _none("the reply is not a JSON object")
     reason, verdict = data.get("reason"), data.get("verdict")
     if not isinstance(reason, str) or not reason.strip():
         return _none("the reply gives no reason")
+    reason = clean_text(reason)
     if verdict not in ("PASS", "FAIL"):
         return Reply(Verdict.NO_VERDICT, reason, problem="the verdict is neither PASS nor FAIL")
     names = list(data)
@@ -56,8 +63,21 @@ def read_reply(text: str, *, finish: str = "stop", context: Sequence[Mapping[str
     quote = data.get("quote")
     if not isinstance(quote, str) or not quote.strip():
         return Reply(Verdict(verdict), reason, problem="the quote is missing")
+    quote = clean_text(quote)
     problem = "" if _stands_in(quote, context) else "the quote does not stand in the context"
     return Reply(Verdict(verdict), reason, quote, problem)
+
+
+class _Twice(Exception):
+    """A field stands twice in one object, so that it is not said which one is meant."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise _Twice(repr(clean_text(name)[:40]))
+    return dict(pairs)
 
 
 def failed(error: str) -> Reply:

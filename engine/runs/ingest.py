@@ -6,8 +6,11 @@ crash at any moment neither loses nor doubles one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from engine.errors import EvaldeskError
 from engine.runs.protocol import RunDir, RunStatus
 from engine.runs.spool import read_results
 from engine.runs.states import observed_state, read_state
@@ -27,6 +30,8 @@ class Ingested:
     gained: frozenset[str] = field(default_factory=frozenset)
     changed: frozenset[str] = field(default_factory=frozenset)
     more: bool = False
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """Runs whose results cannot be read, each with the reason."""
 
 
 def ingest(tx: Transaction, workspace: Workspace) -> Ingested:
@@ -34,6 +39,7 @@ def ingest(tx: Transaction, workspace: Workspace) -> Ingested:
     all_gained: set[str] = set()
     changed: set[str] = set()
     more = False
+    problems: dict[str, str] = {}
     for run in runs.everyone(tx):
         if run.status == RunStatus.CANCELLED and _goes_on(RunDir(workspace.runs / run.run_id)):
             runs.reopen(tx, run.run_id)
@@ -41,13 +47,19 @@ def ingest(tx: Transaction, workspace: Workspace) -> Ingested:
     for run in runs.unfinished(tx):
         run_dir = RunDir(workspace.runs / run.run_id)
         # The state is read before the spool: a run seen as done has its last line in the spool already.
-        status = str(observed_state(run_dir).status) if run_dir.state.exists() else run.status
-        gained, complete = _read_spool(tx, run, run_dir)
+        is_deleted = run.status != runs.WAITING and not run_dir.path.is_dir()
+        status = str(observed_state(run_dir).status) if is_deleted or run_dir.state.exists() else run.status
+        try:
+            lines, offset = read_results(run_dir.results, run.spool_offset, limit=BATCH_BYTES)
+        except EvaldeskError as error:  # this run's own fault; the others go on
+            problems[run.run_id] = str(error)
+            continue
+        gained, complete = _take_in(tx, run, run_dir, lines, offset)
         all_gained |= gained
         more |= not complete
-        if complete and _settle(tx, run, status):
+        if complete and _settle(tx, run, status, is_deleted):
             changed.add(run.run_id)
-    return Ingested(frozenset(all_gained), frozenset(changed), more)
+    return Ingested(frozenset(all_gained), frozenset(changed), more, problems)
 
 
 def _goes_on(run_dir: RunDir) -> bool:
@@ -55,8 +67,9 @@ def _goes_on(run_dir: RunDir) -> bool:
     return run_dir.state.exists() and read_state(run_dir).status is not RunStatus.CANCELLED
 
 
-def _read_spool(tx: Transaction, run: Run, run_dir: RunDir) -> tuple[set[str], bool]:
-    lines, offset = read_results(run_dir.results, run.spool_offset, limit=BATCH_BYTES)
+def _take_in(
+    tx: Transaction, run: Run, run_dir: RunDir, lines: list[dict[str, Any]], offset: int
+) -> tuple[set[str], bool]:
     if offset == run.spool_offset and not lines:
         return set(), True
     good = [line for line in lines if not line.get("refused")]
@@ -67,14 +80,14 @@ def _read_spool(tx: Transaction, run: Run, run_dir: RunDir) -> tuple[set[str], b
     return gained, not rest
 
 
-def _settle(tx: Transaction, run: Run, status: str) -> bool:
+def _settle(tx: Transaction, run: Run, status: str, is_deleted: bool) -> bool:
     left = runs.open_requests(tx, run.run_id)
     final = False
     if not left:
         status, final = str(RunStatus.DONE), True
     elif status == RunStatus.DONE:
         status = runs.WAITING
-    elif status == RunStatus.CANCELLED:
+    elif status == RunStatus.CANCELLED or is_deleted:
         final = True
     if status == run.status and not final:
         return False

@@ -13,6 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from engine.errors import EvaldeskError
+from engine.importing.rows import clean_text
+from engine.plain_files import open_plain
 from engine.runs.durable import cannot_write, sync_folder, write_all
 
 TEXTS = ("text", "finish", "error", "backend", "backend_version")
@@ -80,9 +83,14 @@ def read_results(path: Path, offset: int = 0, *, limit: int | None = None) -> tu
     A missing file has no results.
     """
     try:
-        file = path.open("rb")
+        file = open_plain(path)
     except FileNotFoundError:
         return [], offset
+    except OSError as error:
+        raise EvaldeskError(
+            f"the results of this run cannot be read: {error.strerror}", where=str(path),
+            kept="What was read before is kept.", remedy="Put the file right, or cancel the run.",
+        ) from error  # fmt: skip
     with file:
         size = os.fstat(file.fileno()).st_size
         if offset > 0:
@@ -142,11 +150,13 @@ def _decode(line: bytes, position: int) -> dict[str, Any]:
         return _refused(position, "no JSON object")
     if not isinstance(value.get("key"), str) or not value["key"]:
         return _refused(position, "key is missing or no text")
-    entry: dict[str, Any] = {"key": value["key"]}
+    # Half a surrogate pair is legal in JSON and in no database.
+    entry: dict[str, Any] = {"key": clean_text(value["key"])}
     for name in TEXTS:
         entry[name] = value.get(name, "")
         if not isinstance(entry[name], str):
             return _refused(position, f"{name} is no text")
+        entry[name] = clean_text(entry[name])
     for name in (*COUNTS, *NUMBERS):
         number = value.get(name, 0)
         if isinstance(number, bool) or not isinstance(number, (int, float)) or not _finite(number):

@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.backends.protocol import ModelSpec
 from engine.errors import EvaldeskError
+from engine.plain_files import read_plain
 from engine.runs.durable import cannot_write, replace_file
 from engine.runs.locks import is_held
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
@@ -43,7 +44,7 @@ def read_description(run_dir: RunDir) -> RunDescription:
     """Read run.json; raises EvaldeskError naming the file when it is missing or no run description."""
     path = run_dir.description
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_plain(path))
         model = value["model"]
         return RunDescription(
             run_id=_text(value["run_id"]),
@@ -97,12 +98,14 @@ def write_state_at_any_cost(run_dir: RunDir, state: RunState) -> bool:
 def read_state(run_dir: RunDir) -> RunState:
     """What state.json says; without one the run is queued, and a damaged one reads as interrupted, saying so."""
     try:
-        value: Any = json.loads(run_dir.state.read_bytes())
+        value: Any = json.loads(read_plain(run_dir.state))
         known = {item.name for item in fields(RunState)}
         values = {name: entry for name, entry in value.items() if name in known}
         values["status"] = RunStatus(values["status"])
         return _checked(RunState(**values))
     except FileNotFoundError:
+        if not run_dir.path.is_dir():
+            return RunState(RunStatus.FAILED, message="the folder of this run was deleted; start the run anew")
         return RunState(RunStatus.QUEUED)
     except OSError as error:
         return RunState(RunStatus.INTERRUPTED, message=f"state.json cannot be read: {error.strerror}")
@@ -169,11 +172,20 @@ def _checked(state: RunState) -> RunState:
     for item in fields(RunState):
         value, default = getattr(state, item.name), item.default
         if item.name == "eta_s":
-            sound = value is None or isinstance(value, (int, float))
+            sound = value is None or _is_count(value)
         elif item.name in ("status", "extra"):
             sound = item.name == "status" or isinstance(value, dict)
+        elif isinstance(default, float):
+            sound = _is_count(value)
+        elif isinstance(default, int):
+            sound = isinstance(value, int) and _is_count(value)
         else:
-            sound = isinstance(value, (int, float) if isinstance(default, float) else type(default))
+            sound = isinstance(value, type(default))
         if not sound:
             raise TypeError(item.name)
     return state
+
+
+def _is_count(value: Any) -> bool:
+    """A number that counts something: not below 0, and small enough for every place that keeps it."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2**53

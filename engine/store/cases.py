@@ -39,6 +39,8 @@ class Case:
     label: Label | None
     draft: Draft | None
     pile: str
+    was_drawn: bool = False
+    """Whether it lies in the sealed pile by a random draw."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ def get(tx: Transaction, trace_id: str, criterion_id: str) -> Case | None:
         criterion_id,
     )
     pile = piles.of_case(tx, criterion_id, trace_id)
-    return Case(trace, labels.current(tx, trace_id, criterion_id), Draft(*draft) if draft else None, pile)
+    drawn = piles.was_drawn(tx, criterion_id, trace_id)
+    return Case(trace, labels.current(tx, trace_id, criterion_id), Draft(*draft) if draft else None, pile, drawn)
 
 
 def progress(case_rows: list[CaseRow]) -> Progress:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.errors import Refused
+from engine.errors import EvaldeskError, Refused
 from engine.judging.trace import Trace
 from engine.store import labels, traces
 from engine.store.labels import Label
@@ -34,48 +34,117 @@ class LabelledCase:
     label: Label
 
 
-def draw_sealed(tx: Transaction, criterion_id: str, wanted: int, seed: int) -> list[str]:
-    """Draw sealed cases at random from those in no pile, whole groups at a time; returns their ids.
+@dataclass(frozen=True)
+class Draw:
+    """What came of drawing sealed cases. ``labelled`` and ``twins`` were left out: cases (or a twin of theirs) that
+    carry a label already, and cases with a twin in the build pile or among a judge's examples."""
+
+    drawn: tuple[str, ...]
+    wanted: int
+    labelled: int
+    twins: int
+
+    @property
+    def is_short(self) -> bool:
+        return len(self.drawn) < self.wanted
+
+    @property
+    def sentence(self) -> str:
+        """What was drawn, what was left out and why."""
+        parts = [f"{len(self.drawn)} cases drawn" + (f" of the {self.wanted} wanted" if self.is_short else "")]
+        if self.labelled:
+            parts.append(f"{self.labelled} left out: labelled before, so no random draw any more")
+        if self.twins:
+            parts.append(f"{self.twins} left out: the same request lies in the build pile or was an example")
+        return "; ".join(parts)
+
+
+def draw_sealed(tx: Transaction, criterion_id: str, wanted: int, seed: int) -> Draw:
+    """Draw sealed cases at random from those in no pile and without a label, whole groups at a time.
 
     Drawn first, before the build pile is picked: picking half PASS, half FAIL out of random labels
-    would thin the failures that are left to measure on.
+    would thin the failures that are left to measure on. For the same reason a case that is labelled
+    already is not drawn as a random one. A group of which a member may build a judge is left out whole.
     """
-    free = tx.rows(
+    if wanted < 1:
+        raise EvaldeskError("at least one case has to be drawn", where=str(wanted), kept="Nothing was drawn.")
+    groups = tx.rows(
         f"SELECT group_key, list(trace_id ORDER BY position) FROM {traces.CURRENT} WHERE origin = 'real' AND trace_id NOT IN "
         f"(SELECT trace_id FROM {CURRENT} WHERE criterion_id = ? AND pile <> 'none') GROUP BY group_key ORDER BY min(position)",
         criterion_id,
     )
+    exposed = _group_keys(tx, _exposed(tx, criterion_id))
+    labelled = _group_keys(
+        tx, {trace_id for trace_id, label in labels.current_of(tx, criterion_id).items() if label.mark != "WITHDRAWN"}
+    )
+    # A group that lies in the sealed pile already may grow, labelled or not: it must stay together.
+    sealed = _group_keys(tx, {trace_id for trace_id, pile in of_criterion(tx, criterion_id).items() if pile == SEALED})
+    mine = labels.current_of(tx, criterion_id)
+
+    def is_labelled(key: str, members: Sequence[str]) -> bool:
+        if key in sealed:
+            return any(member in mine and mine[member].mark != "WITHDRAWN" for member in members)
+        return key in labelled
+
+    twins = sum(len(members) for key, members in groups if key in exposed)
+    seen = sum(len(members) for key, members in groups if key not in exposed and is_labelled(key, members))
+    free = [(key, members) for key, members in groups if key not in exposed and not is_labelled(key, members)]
     random.Random(seed).shuffle(free)
     drawn: list[str] = []
     for _, members in free:
         if len(drawn) >= wanted:
             break
         drawn.extend(members)
-    _append(tx, criterion_id, drawn, SEALED, "drawn")
-    record(tx, criterion_id, "drawn", detail=f"{len(drawn)} cases at random, seed {seed}")
-    return drawn
+    if drawn:
+        _append(tx, criterion_id, drawn, SEALED, "drawn")
+        record(tx, criterion_id, "drawn", detail=f"{len(drawn)} cases at random, seed {seed}")
+    return Draw(tuple(drawn), wanted, seen, twins)
 
 
 def put(tx: Transaction, criterion_id: str, trace_id: str, pile: str) -> list[str]:
     """Move a case, and its group with it, into a pile; returns the ids that moved.
 
-    Raises Refused when the seal forbids it: nothing leaves the sealed pile once a round was measured
-    on it, and a case that has been an example in a judge prompt never goes into it.
+    Raises Refused when the seal forbids it: a case that was drawn at random stays sealed, nothing leaves
+    the sealed pile once a round was measured on it, and a case that has been an example in a judge prompt
+    never goes into it, nor does one with the same request.
     """
     members = _group(tx, trace_id)
+    if not members:
+        raise EvaldeskError(f"there is no trace {trace_id}", kept="Nothing was moved.")
     here = of_criterion(tx, criterion_id)
     moving = [member for member in members if here.get(member, NONE) != pile]
-    if any(here.get(member) == SEALED for member in moving) and was_measured(tx, criterion_id):
+    leaving = [member for member in moving if here.get(member) == SEALED]
+    if leaving and was_measured(tx, criterion_id):
         raise Refused("a round was measured on the sealed pile, so nothing leaves it any more", where=trace_id)
+    drawn = [member for member in leaving if was_drawn(tx, criterion_id, member)]
+    if drawn:
+        raise Refused(
+            "it was drawn into the sealed pile at random and stays there: with cases picked out, the pile would not show "
+            "the natural mix any more" if trace_id in drawn else f"{drawn[0]}, of the same request, was drawn into the sealed pile",
+            where=trace_id, remedy="Take another case for the build pile.",
+        )  # fmt: skip
     if pile == SEALED:
-        shown = examples_used(tx, criterion_id).intersection(members)
+        shown = _group_keys(tx, examples_used(tx, criterion_id)) & _group_keys(tx, {trace_id})
         if shown:
-            raise Refused(f"{min(shown)} has been an example in a judge prompt and can never be sealed", where=trace_id)
+            raise Refused(
+                f"{trace_id}, or a case of the same request, has been an example in a judge prompt and can never be sealed",
+                where=trace_id,
+            )
     _append(tx, criterion_id, moving, pile, "hand")
     if pile == SEALED:
         for member in moving:
             record(tx, criterion_id, "added", trace_id=member, detail="by hand")
     return moving
+
+
+def was_drawn(tx: Transaction, criterion_id: str, trace_id: str) -> bool:
+    """Whether the case lies in the sealed pile by a random draw, not by hand."""
+    row = tx.row(
+        "SELECT pile, how FROM pile WHERE trace_id = ? AND criterion_id = ? ORDER BY seq DESC LIMIT 1",
+        trace_id,
+        criterion_id,
+    )
+    return row == (SEALED, "drawn")
 
 
 def of_criterion(tx: Transaction, criterion_id: str) -> dict[str, str]:
@@ -164,6 +233,20 @@ def examples_used(tx: Transaction, criterion_id: str) -> set[str]:
     rows = tx.rows(
         "SELECT DISTINCT e ->> '$.trace_id' FROM (SELECT unnest(examples::JSON[]) e FROM judge WHERE criterion_id = ?)",
         criterion_id,
+    )
+    return {row[0] for row in rows}
+
+
+def _exposed(tx: Transaction, criterion_id: str) -> set[str]:
+    """Cases that a judge may be, or has been, built from."""
+    build = {trace_id for trace_id, pile in of_criterion(tx, criterion_id).items() if pile == BUILD}
+    return build | examples_used(tx, criterion_id)
+
+
+def _group_keys(tx: Transaction, trace_ids: set[str]) -> set[str]:
+    """The groups of these cases, in any version of theirs."""
+    rows = tx.rows(
+        "SELECT DISTINCT group_key FROM trace WHERE trace_id IN (SELECT unnest(?::VARCHAR[]))", sorted(trace_ids)
     )
     return {row[0] for row in rows}
 

@@ -14,6 +14,15 @@ def is_known(tx: Transaction, source_id: str) -> bool:
     return bool(tx.value("SELECT count(*) > 0 FROM source WHERE source_id = ?", source_id))
 
 
+def settled_traces(tx: Transaction, source_id: str) -> set[str]:
+    """Traces that were here when this file was last imported: what it says of them has been dealt with."""
+    rows = tx.rows(
+        "SELECT DISTINCT trace_id FROM trace WHERE imported_at <= (SELECT max(imported_at) FROM source WHERE source_id = ?)",
+        source_id,
+    )
+    return {row[0] for row in rows}
+
+
 def add(
     tx: Transaction,
     source_id: str,
@@ -25,7 +34,7 @@ def add(
     accepted: int,
     refused: int,
 ) -> None:
-    """Record a file after its rows were taken in."""
+    """Record a file after its rows were taken in; once more for each time that it brought something."""
     tx.insert(
         "source", source_id=source_id, path=path, kind=kind, format=format, mapping=json.dumps(dict(mapping)),
         accepted=accepted, refused=refused, imported_at=now(),

@@ -20,7 +20,7 @@ from engine.runs.spool import read_results
 from engine.runs.states import read_state
 from engine.store import piles
 from engine.store.store import Store
-from engine.store.transaction import Transaction
+from engine.store.transaction import Transaction, now
 from engine.store.workspace import Workspace
 from tests.e2e.conftest import Terminals
 from tests.e2e.realterm import TmuxApp
@@ -57,7 +57,11 @@ def small_workspace(workspace: Path) -> Path:
         kept = {case.trace.trace_id for case in (*failures, *passes)}
         for trace_id, pile in piles.of_criterion(tx, "resolved").items():
             if pile == piles.SEALED and trace_id not in kept:
-                piles.put(tx, "resolved", trace_id, piles.NONE)
+                # The product does not let a drawn case go; this fixture makes another workspace of it.
+                tx.insert(
+                    "pile", seq=tx.next_seq(), trace_id=trace_id, criterion_id="resolved", pile=piles.NONE, how="hand",
+                    created_at=now(),
+                )  # fmt: skip
 
     with Store(Workspace(workspace)) as store:
         store.call(keep_few)

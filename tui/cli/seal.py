@@ -23,11 +23,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 when drawn."""
+    """0 when drawn, 1 when there were fewer than wanted."""
     body = {"kind": "seal", "criterion": args.criterion, "count": args.count, "seed": args.seed}
     result = requests.ask(Workspace(args.workspace), body)
     if args.json:
         print_json(result)
     else:
-        print_line(f"{result['drawn']} cases drawn into the sealed pile of {result['criterion']}")
-    return 0
+        print_line(f"sealed pile of {result['criterion']}: {result['sentence']}")
+    return 1 if result["drawn"] < result["wanted"] else 0

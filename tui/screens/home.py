@@ -175,7 +175,7 @@ class HomeScreen(DeskScreen):
         except EvaldeskError as error:
             self.say_error(error)
             return
-        self.say(f"{len(drawn)} cases drawn into the sealed pile.")
+        self.say(f"Sealed pile: {drawn.sentence}.", problem=drawn.is_short)
         await self.load()
 
     def action_new_criterion(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
@@ -100,6 +101,8 @@ class LabelScreen(DeskScreen):
         self._ahead: dict[str, Case] = {}
         self._generation = 0
         self._draft_timer: asyncio.TimerHandle | None = None
+        self._last_move: tuple[str, str, str] | None = None
+        """(criterion, case, pile that it came from) when moving it was the last thing done."""
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="label-body"):
@@ -187,6 +190,9 @@ class LabelScreen(DeskScreen):
             self.say(f"{trace_id} {_SAID[Mark(mark)]}; u takes it back")
 
     async def action_undo(self) -> None:
+        if self._last_move is not None:
+            await self._move_back(*self._last_move)
+            return
         undone = await self.desk.do(labels.undo, self.desk.criterion_id)
         if undone is None:
             self.say("Nothing left to undo.")
@@ -214,10 +220,22 @@ class LabelScreen(DeskScreen):
         except EvaldeskError as error:
             self.say_error(error)
             return
+        self._last_move = (self.desk.criterion_id, trace_id, self._case.pile)
         await self._load_rows()
         await self._open(trace_id)
         with_group = f" (with {len(moved) - 1} of the same request)" if len(moved) > 1 else ""
         self.say(f"{trace_id}: {'no pile' if following == piles.NONE else following + ' pile'}{with_group}")
+
+    async def _move_back(self, criterion_id: str, trace_id: str, pile: str) -> None:
+        self._last_move = None
+        try:
+            await self.desk.do(piles.put, criterion_id, trace_id, pile)
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        await self._load_rows()
+        await self._open(trace_id)
+        self.say(f"Taken back: {trace_id}, {'no pile' if pile == piles.NONE else pile + ' pile'} again")
 
     @on(CritiqueBox.Saved)
     async def _critique_saved(self) -> None:
@@ -272,12 +290,13 @@ class LabelScreen(DeskScreen):
             mark=mark,
             critique=critique,
             expert=self.desk.expert,
-            how_drawn="random" if case.pile == piles.SEALED else "hand",
+            how_drawn="random" if case.was_drawn else "hand",
             trace_version=trace.version,
             criterion_version=self._criterion_version,
             seconds=round(time.monotonic() - self._opened_at, 1),
         )
         cast("EvaldeskApp", self.app).save_by_this_key()
+        self._last_move = None
         self._cancel_draft_timer()
         try:
             await self.desk.do(_save_label, label)
@@ -440,7 +459,7 @@ class LabelScreen(DeskScreen):
             return
         await self.desk.do(drafts.save, draft)
         if self._case is case:
-            self._case = Case(case.trace, case.label, draft if draft.verdict or draft.critique else None, case.pile)
+            self._case = replace(case, draft=draft if draft.verdict or draft.critique else None)
         await self._load_rows()
 
     def _is_unchanged(self) -> bool:

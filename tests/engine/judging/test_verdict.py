@@ -74,3 +74,15 @@ def test_a_quote_must_stand_in_the_context_and_the_verdict_stays(quote: str, pro
 def test_the_schema_asks_for_the_reason_before_the_verdict(quote: bool) -> None:
     names = list(reply_schema(quote_required=quote, reason_chars=100)["properties"])
     assert names == (["reason", "quote", "verdict"] if quote else ["reason", "verdict"])
+
+
+def test_no_reply_can_break_the_reading_and_what_is_ambiguous_is_no_verdict() -> None:
+    deep = "[" * 100_000
+    twice = '{"reason": "it is so", "verdict": "FAIL", "verdict": "PASS"}'
+    order = '{"verdict": "PASS", "reason": "it is so", "verdict": "PASS"}'
+    for text in (deep, '{"a":' * 100_000, twice, order):
+        reply = read_reply(text)
+        assert reply.verdict is Verdict.NO_VERDICT and reply.problem
+    half = read_reply('{"reason": "half \\ud83d of it", "verdict": "PASS"}')
+    assert half.verdict is Verdict.PASS
+    assert half.reason.encode("utf-8")

@@ -93,11 +93,11 @@ def test_a_withdrawn_a_deferred_and_an_inapplicable_label_count_nowhere(store: S
 
 def test_the_sealed_draw_is_random_repeatable_and_takes_whole_groups(store: Store, tmp_path: Path) -> None:
     store.call(traces.add, "twins", [TraceRecord(f"U-{i}", "Question  7!", f"other {i}") for i in range(3)])
-    drawn = store.call(piles.draw_sealed, "numbers", 20, 5)
+    drawn = store.call(piles.draw_sealed, "numbers", 20, 5).drawn
     assert 20 <= len(drawn) <= 23
     twins = {"T-007", "U-0", "U-1", "U-2"}
     assert twins <= set(drawn) or not twins & set(drawn)
-    again = store.call(piles.draw_sealed, "numbers", 100, 6)
+    again = store.call(piles.draw_sealed, "numbers", 100, 6).drawn
     assert not set(drawn) & set(again)
     assert len(drawn) + len(again) == 43
 

@@ -306,7 +306,8 @@ def test_planning_a_judge_says_what_it_takes_and_starts_nothing(demo: Path, caps
 
 
 def test_sealed_cases_are_drawn_by_command(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ask(capsys, "seal", "40", "--criterion", "cited", "--json", "--workspace", demo) == {
-        "criterion": "cited",
-        "drawn": 40,
-    }
+    first = ask(capsys, "seal", "40", "--criterion", "cited", "--json", "--workspace", demo)
+    assert (first["criterion"], first["drawn"], first["labelled"], first["twins"]) == ("cited", 40, 0, 0)
+    short = ask(capsys, "seal", "900", "--criterion", "cited", "--workspace", demo, code=1)
+    assert "of the 900 wanted" in short
+    assert "at least one" in ask(capsys, "seal", "0", "--criterion", "cited", "--workspace", demo, code=2)
