@@ -117,7 +117,10 @@ class Watch:
 
     def _care(self) -> None:
         self._cared = time.monotonic()
-        self._store.submit_background(orphans.adopt, self._store.workspace).result()
+        try:
+            self._store.submit_background(orphans.adopt, self._store.workspace).result()
+        except EvaldeskError as error:
+            self._tell(str(error))
         for run in self._store.submit_background(runs.unfinished).result():
             run_dir = RunDir(self._store.workspace.runs / run.run_id)
             if run.status == "queued" and run_dir.plan.exists():
