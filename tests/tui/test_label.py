@@ -161,3 +161,12 @@ async def test_a_refused_disk_is_said_and_the_app_stays(demo_workspace: Path, mo
         await desk.press("escape")
         await desk.press("j")
         assert desk.app.is_running and desk.app.failure is None
+
+
+async def test_undo_takes_a_move_between_piles_back(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("x")
+        await desk.wait_for("build pile")
+        await desk.press("u")
+        await desk.wait_for("no pile again")
+        assert desk.rows("SELECT pile FROM pile WHERE trace_id = ? ORDER BY seq", FIRST_OPEN) == [("build",), ("none",)]
