@@ -7,6 +7,7 @@ it, the command leaves its request in the inbox and the owner answers. Both ways
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -29,6 +30,8 @@ from engine.sweeping import results, selecting, starting
 from engine.sweeping.files import read_dataset, read_prompts
 from engine.sweeping.starting import SweepOrder
 
+log = logging.getLogger(__name__)
+
 OWNER_PATIENCE_S = 60.0
 _POLL_S = 0.1
 
@@ -45,7 +48,7 @@ def ask(workspace: Workspace, body: Mapping[str, Any], *, create: bool = False) 
                 result = carry_out(store, body)
             finally:
                 unused = unused and store.call(_is_empty)
-            serve_inbox(store)
+            _serve_others(store)
             return result
     except WorkspaceBusy as busy:
         if busy.program == "another program":
@@ -79,8 +82,20 @@ def serve_inbox(store: Store) -> int:
             result = carry_out(store, request.body)
         except EvaldeskError as error:
             result = {"error": {"what": error.what, "where": error.where, "kept": error.kept, "remedy": error.remedy}}
+        except Exception as error:
+            # A request comes from another process, maybe of another version: it may hold anything.
+            log.exception("a request could not be carried out")
+            result = {"error": {"what": f"the request could not be carried out ({type(error).__name__}: {error})"}}
         inbox.answer(store.workspace, request.request_id, result)
     return len(waiting)
+
+
+def _serve_others(store: Store) -> None:
+    """Answer what waits, once one's own work is done: nothing of it may fail that."""
+    try:
+        serve_inbox(store)
+    except EvaldeskError as error:
+        log.warning("%s", error)
 
 
 def embedded_model(name: str = "") -> Model:
@@ -98,16 +113,24 @@ def _ask_owner(workspace: Workspace, body: Mapping[str, Any], busy: WorkspaceBus
         result = inbox.take_answer(workspace, request_id)
         if result is not None:
             if "error" in result:
-                raise EvaldeskError(**result["error"])
+                raise _told(result["error"])
             return result
         time.sleep(_POLL_S)
         try:
             with Store(workspace, program=f"evaldesk {body['kind']}") as store:
-                serve_inbox(store)
+                _serve_others(store)
         except WorkspaceBusy:
             continue
     inbox.withdraw(workspace, request_id)
     raise busy
+
+
+def _told(error: Any) -> EvaldeskError:
+    parts = {name: str(text) for name, text in error.items()} if isinstance(error, Mapping) else {}
+    return EvaldeskError(
+        parts.get("what") or "the owner could not do this",
+        where=parts.get("where", ""), kept=parts.get("kept", ""), remedy=parts.get("remedy", ""),
+    )  # fmt: skip
 
 
 def _import(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,8 @@ class Change:
     runs_changed: bool = False
     store_changed: bool = False
     states: Mapping[str, RunState] = field(default_factory=dict)
+    problem: str = ""
+    """What went wrong in the background, told once."""
 
     def then(self, later: Change) -> Change:
         """This change and a later one as one."""
@@ -44,6 +46,7 @@ class Change:
             self.runs_changed or later.runs_changed,
             self.store_changed or later.store_changed,
             later.states,
+            later.problem or self.problem,
         )
 
 
@@ -56,6 +59,8 @@ class Watch:
         self._stop = threading.Event()
         self._seen: dict[str, tuple[int, ...]] = {}
         self._cared = 0.0
+        self._told: set[str] = set()
+        self._states: Mapping[str, RunState] = {}
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
     def start(self) -> None:
@@ -71,9 +76,21 @@ class Watch:
         while not self._stop.is_set():
             try:
                 self._tick()
+                self._tell(self._store.take_trouble())
             except EvaldeskError as error:
                 log.warning("%s", error)
+                self._tell(str(error))
+            except Exception as error:
+                # Whatever it was, the next look goes on: without this thread no result would come in any more.
+                log.exception("watching failed")
+                self._tell(f"something went wrong in the background ({type(error).__name__}: {error})")
             self._stop.wait(TICK_S)
+
+    def _tell(self, problem: str) -> None:
+        """Tell a problem, each only once."""
+        if problem and problem not in self._told and not self._stop.is_set():
+            self._told.add(problem)
+            self._on_change(Change(states=self._states, problem=problem))
 
     def _tick(self) -> None:
         answered = requests.serve_inbox(self._store)
@@ -82,14 +99,17 @@ class Watch:
         moved = bool(answered)
         for run in unfinished:
             run_dir = RunDir(self._store.workspace.runs / run.run_id)
-            if run_dir.state.exists():
+            if run_dir.state.exists() or (run.status != runs.WAITING and not run_dir.path.is_dir()):
                 states[run.run_id] = observed_state(run_dir)
             mark = (_size(run_dir), *_state_mark(states.get(run.run_id)))
             moved |= self._seen.get(run.run_id) != mark
             self._seen[run.run_id] = mark
+        self._states = states
         if not moved and time.monotonic() - self._cared < _CARE_S:
             return
         brought = self._store.submit_background(ingest, self._store.workspace).result() if unfinished else Ingested()
+        for problem in brought.problems.values():
+            self._tell(problem)
         if time.monotonic() - self._cared >= _CARE_S:
             self._care()
         if moved or brought.gained or brought.changed:
@@ -97,11 +117,17 @@ class Watch:
 
     def _care(self) -> None:
         self._cared = time.monotonic()
-        self._store.submit_background(orphans.adopt, self._store.workspace).result()
+        try:
+            self._store.submit_background(orphans.adopt, self._store.workspace).result()
+        except EvaldeskError as error:
+            self._tell(str(error))
         for run in self._store.submit_background(runs.unfinished).result():
             run_dir = RunDir(self._store.workspace.runs / run.run_id)
             if run.status == "queued" and run_dir.plan.exists():
-                planning.ensure_queued(run_dir, run.device)
+                try:
+                    planning.ensure_queued(run_dir, run.device)
+                except EvaldeskError as error:  # this run's own fault; the others go on
+                    self._tell(str(error))
 
 
 def _size(run_dir: RunDir) -> int:

@@ -43,6 +43,7 @@ from tui.screens.runs import RunsScreen
 from tui.screens.sweep import SweepScreen
 from tui.screens.text_dialog import TextDialog
 from tui.widgets.critique_box import CritiqueBox
+from tui.widgets.literal import one_line
 
 SCREENS = {
     "home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "sweep": "5", "ranking": "6", "import": "i",
@@ -95,7 +96,7 @@ class EvaldeskApp(App[None]):
 
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, EvaldeskApp.Changed) and not (
-                message.change.store_changed or message.change.runs_changed
+                message.change.store_changed or message.change.runs_changed or message.change.problem
             )
 
     class Turn(Message, bubble=True):
@@ -142,6 +143,12 @@ class EvaldeskApp(App[None]):
         if isinstance(event, Key):
             self.key_arrived = event.time
         await super().on_event(event)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        try:
+            await super()._dispatch_message(message)
+        except EvaldeskError as error:
+            self._handle_exception(error)
 
     async def _next_key(self) -> None:
         """Hand one key on; the one after it waits until this one has done all that it does.
@@ -202,7 +209,12 @@ class EvaldeskApp(App[None]):
 
     def _handle_exception(self, error: Exception) -> None:
         # A failed worker wraps what went wrong in it.
-        self.failure = self.failure or getattr(error, "error", error)
+        cause = getattr(error, "error", error)
+        if isinstance(cause, EvaldeskError) and hasattr(self, "desk") and not self.is_leaving:
+            # The disk refused, say: what stands on the screen is worth more than leaving.
+            self.notify(one_line(str(cause)), severity="warning", timeout=12, markup=False)
+            return
+        self.failure = self.failure or cause
         super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
@@ -261,6 +273,8 @@ class EvaldeskApp(App[None]):
             for screen in self._screen_stack:
                 if isinstance(screen, DeskScreen):
                     await screen.put_away()
+        except EvaldeskError as error:
+            self.failure = self.failure or error
         finally:
             await super()._shutdown()
 
@@ -311,6 +325,8 @@ class EvaldeskApp(App[None]):
 
     def on_evaldesk_app_changed(self, message: Changed) -> None:
         self.desk.states = message.change.states
+        if message.change.problem:
+            self.notify(one_line(message.change.problem), severity="warning", timeout=12, markup=False)
         if isinstance(self.screen, DeskScreen) and not self.is_leaving:
             self.screen.take_change(message.change)
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import EvaldeskError
-from engine.importing.rows import clean_text
 from engine.plain_files import open_plain
 from engine.runs.durable import cannot_write, sync_folder, write_all
 
@@ -150,13 +149,11 @@ def _decode(line: bytes, position: int) -> dict[str, Any]:
         return _refused(position, "no JSON object")
     if not isinstance(value.get("key"), str) or not value["key"]:
         return _refused(position, "key is missing or no text")
-    # Half a surrogate pair is legal in JSON and in no database.
-    entry: dict[str, Any] = {"key": clean_text(value["key"])}
+    entry: dict[str, Any] = {"key": value["key"]}
     for name in TEXTS:
         entry[name] = value.get(name, "")
         if not isinstance(entry[name], str):
             return _refused(position, f"{name} is no text")
-        entry[name] = clean_text(entry[name])
     for name in (*COUNTS, *NUMBERS):
         number = value.get(name, 0)
         if isinstance(number, bool) or not isinstance(number, (int, float)) or not _finite(number):

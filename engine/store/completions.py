@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.importing.rows import clean_text
 from engine.store.transaction import Transaction, now
 
 
@@ -30,6 +31,7 @@ def add(tx: Transaction, run_id: str, lines: Sequence[Mapping[str, Any]]) -> lis
 
     Returns the completions that these lines are about, new and known ones, one for each key.
     """
+    lines = [_storable(line) for line in lines]
     have = usable(tx, [str(line["key"]) for line in lines])
     mine = {row[0] for row in tx.rows("SELECT request_key FROM completion WHERE run_id = ?", run_id)}
     moment = now()
@@ -49,6 +51,11 @@ def add(tx: Transaction, run_id: str, lines: Sequence[Mapping[str, Any]]) -> lis
         )  # fmt: skip
     tx.append("completion", _COLUMNS, rows)
     return [*have.values(), *new.values()]
+
+
+def _storable(line: Mapping[str, Any]) -> dict[str, Any]:
+    # A model may emit half a surrogate pair: legal in JSON, and in no database.
+    return {name: clean_text(value) if isinstance(value, str) else value for name, value in line.items()}
 
 
 def usable(tx: Transaction, keys: Sequence[str]) -> dict[str, StoredCompletion]:

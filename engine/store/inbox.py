@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import EvaldeskError
+from engine.plain_files import read_plain
 from engine.store.workspace import Workspace
 
+ANSWER_KEPT_S = 3600.0
+"""Who asked has long given up by then."""
 _REQUEST, _ANSWER = ".request.json", ".answer.json"
 
 
@@ -37,19 +40,33 @@ def leave(workspace: Workspace, body: Mapping[str, Any]) -> str:
 
 
 def pending(workspace: Workspace) -> list[InboxRequest]:
-    """Requests that wait, oldest first; an unreadable one is answered with the reason."""
+    """Requests that wait, oldest first; an unreadable one is answered with the reason. What nobody fetches is cleared away."""
+    _clear_old(workspace)
     waiting: list[InboxRequest] = []
     for path in sorted(workspace.inbox.glob(f"*{_REQUEST}")):
         request_id = path.name.removesuffix(_REQUEST)
+        if not path.is_file():  # a folder or a pipe is no request, and nobody waits for an answer to it
+            continue
         try:
-            body = json.loads(path.read_text("utf-8"))
+            body = json.loads(read_plain(path))
+            if not isinstance(body, dict):
+                raise ValueError("no JSON object")
         except FileNotFoundError:
             continue
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             answer(workspace, request_id, {"error": {"what": f"the request cannot be read: {error}"}})
             continue
-        waiting.append(InboxRequest(request_id, body if isinstance(body, dict) else {}))
+        waiting.append(InboxRequest(request_id, body))
     return waiting
+
+
+def _clear_old(workspace: Workspace) -> None:
+    for path in (*workspace.inbox.glob(f"*{_ANSWER}"), *workspace.inbox.glob(f".*{_REQUEST}.*")):
+        try:
+            if path.is_file() and time.time() - path.stat().st_mtime > ANSWER_KEPT_S:
+                path.unlink()
+        except OSError:  # somebody has just taken it
+            continue
 
 
 def answer(workspace: Workspace, request_id: str, result: Mapping[str, Any]) -> None:
@@ -62,11 +79,15 @@ def take_answer(workspace: Workspace, request_id: str) -> dict[str, Any] | None:
     """The answer, once there is one; it is removed with the reading."""
     path = workspace.inbox / f"{request_id}{_ANSWER}"
     try:
-        result = json.loads(path.read_text("utf-8"))
+        result = json.loads(read_plain(path))
+        if not isinstance(result, dict):
+            raise ValueError("no JSON object")
     except FileNotFoundError:
         return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise EvaldeskError(f"the owner's answer cannot be read: {error}", where=str(path)) from error
     path.unlink(missing_ok=True)
-    return dict(result)
+    return result
 
 
 def withdraw(workspace: Workspace, request_id: str) -> bool:
@@ -82,7 +103,7 @@ def withdraw(workspace: Workspace, request_id: str) -> bool:
 def _write(path: Path, body: Mapping[str, Any]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(json.dumps(dict(body), ensure_ascii=False), "utf-8")
+        temporary.write_text(json.dumps(dict(body)), "ascii")
         os.replace(temporary, path)
     except OSError as error:
         raise EvaldeskError(f"the inbox cannot be written: {error.strerror}", where=str(path.parent)) from error

@@ -227,3 +227,29 @@ async def test_the_case_is_readable_at_every_size(demo_workspace: Path, size: tu
         for part in ("REQUEST", "FACTS", "CONTEXT", "plan: Basic", "pass", "fail"):
             assert part in desk.text
         assert all(len(line) <= size[0] for line in desk.text.splitlines())
+
+
+async def test_a_refused_disk_is_said_and_the_app_stays(demo_workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.errors import EvaldeskError
+    from engine.store import drafts
+
+    def full(*_: object) -> None:
+        raise EvaldeskError("the disk is full")
+
+    async with open_desk(demo_workspace) as desk:
+        with monkeypatch.context() as patched:
+            patched.setattr(drafts, "save", full)
+            await desk.press("p")
+            await desk.wait_for("the disk is full")
+        await desk.press("escape")
+        await desk.press("j")
+        assert desk.app.is_running and desk.app.failure is None
+
+
+async def test_undo_takes_a_move_between_piles_back(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("x")
+        await desk.wait_for("build pile")
+        await desk.press("u")
+        await desk.wait_for("no pile again")
+        assert desk.rows("SELECT pile FROM pile WHERE trace_id = ? ORDER BY seq", FIRST_OPEN) == [("build",), ("none",)]

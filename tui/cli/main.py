@@ -36,6 +36,7 @@ _MODULES = {"import": "import_file"}
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of the command; exits with the documented code."""
+    os.umask(0o077)  # traces and critiques are private: also what DuckDB writes beside its file is for the owner only
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 

@@ -82,14 +82,12 @@ def _list(workspace: Workspace, *, as_json: bool) -> int:
     rows: list[dict[str, Any]] = []
     for run_dir in _all(workspace):
         state = observed_state(run_dir)
-        rows.append(
-            {
-                "run": run_dir.run_id,
-                "title": read_description(run_dir).title,
-                **asdict(state),
-                "status": str(state.status),
-            }
-        )
+        row = {"run": run_dir.run_id, "title": "", **asdict(state), "status": str(state.status)}
+        try:
+            row["title"] = read_description(run_dir).title
+        except EvaldeskError as error:  # this run's own fault; the others are listed all the same
+            row["message"] = str(error)
+        rows.append(row)
     if as_json:
         print_json({"runs": rows})
         return 0

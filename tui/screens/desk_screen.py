@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.css.query import NoMatches
+from textual.message import Message
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Footer, Static
 
@@ -42,6 +43,13 @@ class DeskScreen(Screen[None]):
         yield Static(id="head")
         yield from self.compose_body()
         yield Footer(show_command_palette=False, compact=True)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        # Past this point Textual would stop the screen's messages for good.
+        try:
+            await super()._dispatch_message(message)
+        except EvaldeskError as error:
+            self.app._handle_exception(error)
 
     def compose_body(self) -> ComposeResult:
         """The widgets between head and footer."""

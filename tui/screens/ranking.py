@@ -175,7 +175,7 @@ class RankingScreen(DeskScreen):
         text = (
             "LCB chooses the highest mean - z s / sqrt(K). 0 is the mean rule. A heuristic, not a confidence interval."
         )
-        answer = await self.app.push_screen_wait(AskDialog("z", text, f"{self._z:g}"))
+        answer = await self.ask(AskDialog("z", text, f"{self._z:g}"))
         if not answer:
             return
         try:

@@ -106,7 +106,8 @@ class RunsScreen(DeskScreen):
             )
             return
         run_dir = self._run_dir(run)
-        if run.run_id not in self._final and run.run_id not in self.desk.states and run_dir.state.exists():
+        has_state = run_dir.state.exists() or run.status == "failed"  # of a deleted folder it says so
+        if run.run_id not in self._final and run.run_id not in self.desk.states and has_state:
             self._final[run.run_id] = await self.desk.later(read_state, run_dir)
         tail = await self.desk.later(log_tail, run_dir.log)
         state = self._state(run)

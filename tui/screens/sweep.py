@@ -156,7 +156,7 @@ class SweepScreen(DeskScreen):
     async def _new(self) -> None:
         from tui.screens.sweep_form import SweepForm
 
-        body = await self.app.push_screen_wait(SweepForm(self.desk))
+        body = await self.ask(SweepForm(self.desk))
         if body is None:
             return
         try:
