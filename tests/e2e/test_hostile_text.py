@@ -93,7 +93,7 @@ def test_import_shows_fields_values_and_refusals_as_text(terminals: Terminals, t
     app = terminals.pty(tmp_path / "ws")
     app.wait_for(HOME_SHOWN)
     press(app, "i", f"\x1b[200~{folder / 'not there'}\x1b[201~", ENTER)
-    app.wait_for("no such file")
+    app.wait_for("Check the name.")
     press(app, ESC, "o", f"\x1b[200~{file}\x1b[201~", ENTER)
     app.wait_for("jsonl, utf-8")
     press(app, " ", DOWN, " ", ESC, "e", TAB, TAB, ESC)

@@ -67,7 +67,7 @@ class ImportScreen(DeskScreen):
     def compose_body(self) -> ComposeResult:
         yield Input(placeholder="path of a CSV, JSONL, JSON or Parquet file, then Enter", id="path")
         with Horizontal(id="import-body"):
-            with VerticalScroll(id="mapping"):
+            with VerticalScroll(id="mapping", can_focus=False):
                 # Above the rest: without them labels do not come in.
                 with Vertical(id="label-fields"):
                     for name, title, hint in LABEL_FIELDS:
