@@ -327,7 +327,8 @@ class EvaldeskApp(App[None]):
         self.desk.states = message.change.states
         if message.change.problem:
             self.notify(one_line(message.change.problem), severity="warning", timeout=12, markup=False)
-        if isinstance(self.screen, DeskScreen) and not self.is_leaving:
+        # On the way out the screens go first.
+        if not self.is_leaving and self._screen_stack and isinstance(self.screen, DeskScreen):
             self.screen.take_change(message.change)
 
     def action_help(self) -> None:

@@ -10,6 +10,8 @@ from tests.e2e import hostile
 from tests.e2e.conftest import HOME_SHOWN, Terminals
 from tests.e2e.realterm import DOWN, ENTER, ESC, TAB, PtyApp, foreign_controls
 
+pytestmark = pytest.mark.slow
+
 CTRL_P = "\x10"
 PASTE = f"\x1b[200~{hostile.EVERYTHING}\x1b[201~"
 

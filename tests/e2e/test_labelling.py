@@ -17,6 +17,8 @@ from tests.e2e.realterm import ENTER, ESC, PtyApp
 FIRST_OPEN, NEXT_OPEN = "T-0407", "T-0413"
 
 
+pytestmark = pytest.mark.slow
+
 GIVEN_HERE = "SELECT trace_id, mark, critique FROM label WHERE source_id = '' ORDER BY seq"
 
 

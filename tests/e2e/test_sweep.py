@@ -55,6 +55,7 @@ def headless(terminals: Terminals, workspace: Path) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_sweep_matrix_ranking_quit_and_the_same_without_a_screen(terminals: Terminals, workspace: Path) -> None:
     app = terminals.tmux(workspace, columns=100, rows=34)
     app.wait_for(HOME_SHOWN)

@@ -11,6 +11,8 @@ import pytest
 from tests.e2e.conftest import HOME_SHOWN, Terminals
 from tests.e2e.realterm import DOWN, ESC, PtyApp, foreign_controls
 
+pytestmark = pytest.mark.slow
+
 _BROKEN_INPUT = [
     b"\xff", b"\xc3", b"\xf0\x9f", b"\x80\x80", b"\x1b[", b"\x1b]0;x", b"\x1b]11;rgb:0000/0000/0000\x1b\\", b"\x1bP",
     b"\x1b[1114112u", b"\x1b[99999999999u", b"\x1b[:;A", b"\x1b[55296u", b"\x1b[<0;0;0M", b"\x1b[M\xff\xff\xff", b"\x1b[1;99R", b"\x9b",

@@ -139,7 +139,7 @@ async def test_home_draws_the_sealed_pile_first_for_a_criterion_without_one(demo
         assert desk.rows("SELECT count(*) FROM pile WHERE criterion_id = 'cited' AND pile = 'sealed'") == [(100,)]
 
 
-@pytest.mark.parametrize("size", [(80, 24), pytest.param((200, 50), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [pytest.param(size, marks=pytest.mark.slow) for size in ((80, 24), (200, 50))])
 async def test_every_screen_opens_by_its_key_and_help_lists_its_keys(
     demo_workspace: Path, size: tuple[int, int]
 ) -> None:

@@ -105,6 +105,7 @@ async def test_an_empty_build_pile_says_what_to_do(demo_workspace: Path, scripte
         await desk.wait_for("build pile with x on Label.")
 
 
+@pytest.mark.slow
 async def test_a_round_that_is_not_complete_is_told_as_such(demo_workspace: Path, scripted_model: Path) -> None:
     async with open_desk(demo_workspace, "judge") as desk:
         await build_a_version(desk)
@@ -182,6 +183,7 @@ async def test_at_80x24_the_reason_and_every_figure_can_be_read(demo_workspace: 
         await desk.wait_for(lambda: "gate TPR" not in desk.text)
 
 
+@pytest.mark.slow
 async def test_a_long_reason_is_scrolled_by_space(demo_workspace: Path, scripted_model: Path) -> None:
     scripted_model.touch()
     async with open_desk(demo_workspace, "judge", (80, 24)) as desk:
@@ -198,6 +200,7 @@ async def test_a_long_reason_is_scrolled_by_space(demo_workspace: Path, scripted
         await desk.wait_for("the end")
 
 
+@pytest.mark.slow
 async def test_a_drawer_pressed_again_is_taken_back_and_says_so(demo_workspace: Path, scripted_model: Path) -> None:
     scripted_model.touch()
     async with open_desk(demo_workspace, "judge", (80, 24)) as desk:

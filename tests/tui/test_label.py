@@ -62,6 +62,7 @@ async def test_esc_keeps_the_draft_and_leaving_and_coming_back_shows_it(demo_wor
         assert desk.rows("SELECT count(*) FROM draft") == [(0,)]
 
 
+@pytest.mark.slow
 async def test_the_app_comes_back_to_the_same_case(demo_workspace: Path) -> None:
     async with open_desk(demo_workspace) as desk:
         await desk.press("j", "j", "j")

@@ -86,6 +86,7 @@ def test_judge_replies_parse_are_compact_and_give_the_reason_first(batching: Lla
         assert completion.seconds > 0 and completion.completion_tokens > 0
 
 
+@pytest.mark.slow
 def test_a_common_beginning_is_computed_once_for_all_slots(batching: LlamaCpp) -> None:
     system = "Another task altogether. " + PREFIX
     done = _run(batching, [_request(f"p{n}", f"Case {n}.", system=system, max_tokens=2) for n in range(3)])
@@ -94,6 +95,7 @@ def test_a_common_beginning_is_computed_once_for_all_slots(batching: LlamaCpp) -
     assert all(other.cached_tokens > 0.8 * other.prompt_tokens for other in others)
 
 
+@pytest.mark.slow
 def test_a_repeated_greedy_request_gives_the_same_reply(single: LlamaCpp) -> None:
     request = _request("g", "Is the parcel late?", system=PREFIX, schema=SCHEMA)
     first, second, third = (_run(single, [request])["g"] for _ in range(3))
@@ -136,6 +138,7 @@ def test_what_the_library_cannot_do_is_an_error_of_that_request_only(single: Lla
     assert done["ok"].error == ""
 
 
+@pytest.mark.slow
 def test_any_text_survives(single: LlamaCpp) -> None:
     odd = "naïve 🙂👩‍👩‍👧 \x00\x1b[31m\x07 \u202e %s {0} <|im_end|> \ud800 \n\t 日本語"
     done = _run(single, [_request("u", odd, schema=SCHEMA), _request("e", "Reply with 🙂🙂🙂 only.", max_tokens=8)])
