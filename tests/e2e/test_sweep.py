@@ -120,16 +120,17 @@ def test_the_app_killed_during_a_sweep_finds_it_further_on_when_opened_again(
     app.wait_for("Nothing is swept yet")
     app.send("n")
     app.wait_for("reviews_items.jsonl")
+    fill_in(app, "4", "15", "3", "5,10", "24")
     app.send("Enter")
-    app.wait_for("480 needed")
+    app.wait_for("56 needed, 0 cached")
     app.send("Enter")
-    app.wait_for(lambda text: bool(re.search(r"running  [1-9]\d*/480", text)), MODEL_LIMIT_S)
+    app.wait_for(lambda text: bool(re.search(r"running  [1-9]\d*/56", text)), MODEL_LIMIT_S)
     os.kill(app.pid, signal.SIGKILL)
     app.wait_exit()
     again = terminals.tmux(workspace, columns=100, rows=34)
     again.wait_for("evaldesk  Sweep")
-    again.wait_for("done  480/480", MODEL_LIMIT_S)
+    again.wait_for("done  60/56", MODEL_LIMIT_S)
     again.send("q")
     assert again.wait_exit() == 0
-    assert rows(workspace, "SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [(480, 480)]
-    assert rows(workspace, "SELECT count(*), count(DISTINCT request_key) FROM completion") == [(480, 480)]
+    assert rows(workspace, "SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [(56, 56)]
+    assert rows(workspace, "SELECT count(*), count(DISTINCT request_key) FROM completion") == [(56, 56)]
