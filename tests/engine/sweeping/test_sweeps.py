@@ -217,10 +217,10 @@ def test_two_sweeps_of_the_same_cells_share_them_and_the_second_survives_the_fir
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_the_matrix_is_that_of_an_undisturbed_sweep(sweeper: Sweeper, seed: int) -> None:
     rng = random.Random(seed)
-    run = sweeper.start(seconds=0.05)
+    run = sweeper.start(seconds=0.2)
     run_dir = RunDir(sweeper.store.workspace.runs / run.run_id)
     kills = 0
-    for share in sorted(rng.uniform(0.05, 0.9) for _ in range(3)):
+    for share in sorted(rng.uniform(0.02, 0.6) for _ in range(3)):
         wait_until(lambda share=share: sweeper.ingest() or sweeper.results(run).done >= share * run.needed)
         victim = rng.choice([run_dir.lock, queue.device_lock("cpu")])
         pid = locks.holder(victim)[0] if victim.exists() and locks.is_held(victim) else 0
