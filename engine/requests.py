@@ -21,8 +21,10 @@ from engine.intake import IntakeOrder
 from engine.judging.criterion import Criterion
 from engine.measuring import audit, building, rounds
 from engine.runs.ingest import ingest
-from engine.store import criteria, inbox, models, piles, runs, snapshot, traces
+from engine.runs.planning import Plan
+from engine.store import criteria, inbox, models, piles, runs, snapshot, sweeps, traces
 from engine.store.models import Model
+from engine.store.runs import Run
 from engine.store.store import Store
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
@@ -189,13 +191,16 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     )
 
     def work(tx: Transaction) -> dict[str, Any]:
-        sweep, planned = starting.plan(tx, order, model)
-        run = None
-        if not body.get("dry_run"):
-            run = starting.start(tx, store.workspace, order, model, source=", ".join(path.name for path in paths))
+        planned: Plan | Run
+        if body.get("dry_run"):
+            run_id = ""
+            sweep, planned = starting.plan(tx, order, model)
+        else:
+            planned = starting.start(tx, store.workspace, order, model, source=", ".join(path.name for path in paths))
+            run_id, sweep = planned.run_id, sweeps.get(tx, planned.sweep_id)
         seconds = models.seconds_a_request(tx, model.model_id)
         return {
-            "run": run.run_id if run else "", "sweep": sweep.sweep_id, "name": sweep.name, "prompts": len(sweep.prompts),
+            "run": run_id, "sweep": sweep.sweep_id, "name": sweep.name, "prompts": len(sweep.prompts),
             "items": sweep.pool, "seeds": list(sweep.seeds), "ks": list(sweep.ks), "needed": planned.needed,
             "cached": planned.cached, "awaited": planned.awaited, "to_run": planned.to_run,
             "seconds": None if seconds is None else round(seconds * planned.to_run, 1),
@@ -206,8 +211,8 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _ranking(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     _bring_in(store)
-    found, _ = store.call(results.measure, str(body["run"]), None, int(body.get("top") or results.DEFAULT_TOP))
-    selection = selecting.select(found, float(body.get("z") or results.DEFAULT_Z))
+    found, _ = store.call(results.measure, str(body["run"]), None, int(body.get("top", results.DEFAULT_TOP)))
+    selection = selecting.select(found, float(body.get("z", results.DEFAULT_Z)))
     return {"advice": selecting.sentence(found), **results.results_json(found), "selection": asdict(selection)}
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
 from engine import requests
+from engine.errors import EvaldeskError
 from engine.store.workspace import Workspace
 from tui.cli.follow_run import follow_run
 from tui.cli.output import print_json, print_line
@@ -54,6 +56,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """0 when every cell has an outcome, 1 when the run did not finish or requests failed."""
+    if args.seeds < 1 or args.top < 1 or not 0.0 <= args.z < math.inf:
+        raise EvaldeskError("a sweep takes at least one seed, a top set of at least one, and a z from 0 on")
     workspace = Workspace(args.workspace)
     body = {
         "kind": "sweep", "prompts": [str(path.absolute()) for path in args.prompts], "dataset": str(args.dataset.absolute()),
@@ -81,8 +85,6 @@ def run(args: argparse.Namespace) -> int:
 
 def numbers(text: str) -> list[int]:
     """Whole numbers out of ``50,100``; raises EvaldeskError for anything else."""
-    from engine.errors import EvaldeskError
-
     try:
         return [int(part) for part in text.replace(" ", "").split(",") if part]
     except ValueError:
