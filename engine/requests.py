@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from engine.store.runs import Run
 from engine.store.store import Store
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
-from engine.sweeping import results, selecting, starting
+from engine.sweeping import ranked, results, starting
 from engine.sweeping.files import read_dataset, read_prompts
 from engine.sweeping.starting import SweepOrder
 
@@ -212,8 +211,7 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
 def _ranking(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     _bring_in(store)
     found, _ = store.call(results.measure, str(body["run"]), None, int(body.get("top", results.DEFAULT_TOP)))
-    selection = selecting.select(found, float(body.get("z", results.DEFAULT_Z)))
-    return {"advice": selecting.sentence(found), **results.results_json(found), "selection": asdict(selection)}
+    return ranked.ranked_json(found, float(body.get("z", results.DEFAULT_Z)))
 
 
 def _settle(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,13 +26,19 @@ class Headline:
 
 
 def advise(
-    *, n_items: int, ranked: int, leaders: Sequence[str], mean: float | None, headlines: Sequence[Headline]
+    *,
+    n_items: int,
+    ranked: int,
+    leaders: Sequence[str],
+    mean: float | None,
+    headlines: Sequence[Headline],
+    settled: bool = True,
 ) -> str:
     """One sentence, ending in a full stop, on whether to ship the leader.
 
     ``leaders`` are the prompts with the best mean over all ``n_items`` (several when tied), ``ranked`` how many prompts
     have a mean. It speaks of the largest k that is at most half of the items: subsets larger than that agree because
-    they overlap. Ties are always said.
+    they overlap. Ties are always said. Not ``settled``: outcomes still come.
     """
     if ranked < 2:
         return f"There is nothing to rank: {'one prompt has' if ranked else 'no prompt has'} outcomes."
@@ -40,6 +46,8 @@ def advise(
     if len(leaders) == ranked:
         return f"Nothing tells the prompts apart: all {ranked:,} tie with {number(mean)} over {_items(n_items)}."
     shown = headline(headlines, n_items)
+    if shown is None and not settled:
+        return f"{first}; how stable that is shows once more items are answered by every prompt{_tied_first(leaders)}."
     if shown is None:
         return (
             f"{first}, but how stable that is cannot be said: no subset size asked for is below the "

@@ -29,13 +29,13 @@ FIGURES: Final = ("tau_b", "rho", "top1", "topm")
 class RankingOptions:
     """How a ranking is looked at.
 
-    seeds: conditions are drawn with the seeds 1 to this. ks: subset sizes. top: size m of the top set. z: of the LCB
+    seeds: of the conditions, each with every k. ks: subset sizes. top: size m of the top set. z: of the LCB
     rule. holdout: what leaving one out takes away, a seed with all its conditions or one condition.
 
     Raises EvaldeskError on values that are impossible.
     """
 
-    seeds: int = 5
+    seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
     ks: tuple[int, ...] = (50, 100, 200)
     top: int = 3
     z: float = 1.0
@@ -43,7 +43,7 @@ class RankingOptions:
 
     def __post_init__(self) -> None:
         for wrong, option, remedy in (
-            (not 1 <= self.seeds <= MAX_SEEDS, "--seeds", f"Give a number from 1 to {MAX_SEEDS:,}."),
+            (not 1 <= len(self.seeds) <= MAX_SEEDS, "--seeds", f"Give a number from 1 to {MAX_SEEDS:,}."),
             (not self.ks or min(self.ks, default=0) < 1, "--k", "Give subset sizes of 1 or more, such as --k 50,100."),
             (self.top < 1, "--top", "Give a number of 1 or more."),
             (not 0.0 <= self.z < float("inf"), "--z", "Give a number of 0 or more."),
@@ -65,13 +65,13 @@ class PromptScore:
 class StabilityAtK:
     """How two conditions of one k agree.
 
-    expected: for any two seeds, from the outcome matrix. drawn: over the pairs of the seeds that were drawn, by figure.
+    expected: for any two seeds, from the outcome matrix; None where fewer than k items are answered. drawn: over the pairs of the seeds that were drawn, by figure.
     reference: each drawn condition against the modal ranking of the others of this k. overlap: the share of items that
     two subsets are expected to have in common.
     """
 
     k: int
-    expected: Stability
+    expected: Stability | None
     drawn: dict[str, PairSummary]
     reference: ReferenceAgreement
     overlap: float
@@ -89,18 +89,20 @@ class Winners:
 class Ranking:
     """The prompts of one outcome matrix, ranked, and what the ranking is worth.
 
-    ``top`` is the size of the top set that was used, at most the number of prompts. ``left_out`` are the subset sizes
-    above the number of items. ``winners`` and ``loso`` are None where no subset size is left.
+    ``top`` is the size of the top set that was used, at most the number of prompts. ``answered`` of the items have an
+    outcome. ``left_out`` are the subset sizes above the number of items. ``winners`` and ``loso`` are None where no subset size is left.
     """
 
     table: OutcomeTable
     options: RankingOptions
     top: int
+    answered: int
     scores: tuple[PromptScore, ...]
     stability: tuple[StabilityAtK, ...]
     left_out: tuple[int, ...]
     winners: Winners | None
     loso: LeaveOut | None
+    settled: bool = True
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -115,7 +117,7 @@ class Ranking:
         best = min((score.rank for score in ranked if score.rank is not None), default=None)
         leaders = tuple(score for score in ranked if score.rank == best)
         return advise(
-            n_items=len(self.table.items),
+            n_items=self.answered,
             ranked=len(ranked),
             leaders=tuple(score.prompt for score in leaders),
             mean=leaders[0].mean.mean if leaders else None,
@@ -128,7 +130,9 @@ class Ranking:
                     row.expected.tied_top.value,
                 )
                 for row in self.stability
+                if row.expected is not None
             ),
+            settled=self.settled,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -143,7 +147,7 @@ class Ranking:
             "n_prompts": len(self.table.prompts),
             "interval": "95 % over items: Wilson for 0/1 outcomes, t for other numbers",
             "options": {
-                "seeds": self.options.seeds,
+                "seeds": list(self.options.seeds),
                 "k": [row.k for row in self.stability],
                 "top": self.top,
                 "z": self.options.z,
@@ -195,8 +199,12 @@ def rank_file(path: str | Path, options: RankingOptions | None = None) -> Rankin
     return rank_outcomes(read_outcomes(path), options)
 
 
-def rank_outcomes(table: OutcomeTable, options: RankingOptions | None = None) -> Ranking:
-    """Rank the prompts of a matrix of outcomes."""
+def rank_outcomes(table: OutcomeTable, options: RankingOptions | None = None, *, settled: bool = True) -> Ranking:
+    """Rank the prompts of a matrix of outcomes.
+
+    Items that no prompt has an outcome on say nothing about other subsets and are left out of what is expected; while
+    outcomes still come (not ``settled``), so are those that some prompts have not answered yet.
+    """
     options = options or RankingOptions()
     values = table.values
     n_items, n_prompts = values.shape
@@ -204,18 +212,23 @@ def rank_outcomes(table: OutcomeTable, options: RankingOptions | None = None) ->
     ks = tuple(k for k in sizes if k <= n_items)
     left_out = tuple(k for k in sizes if k > n_items)
     top = min(options.top, n_prompts)
-    conditions = [Condition(seed, k) for k in ks for seed in range(1, options.seeds + 1)]
+    conditions = [Condition(seed, k) for k in ks for seed in options.seeds]
     matrix = score_matrix(values, conditions)
+    missing = np.isnan(values)
+    answered = values[~missing.all(axis=1)]
+    expect_on = answered if settled else values[~missing.any(axis=1)]
     winners, loso = _selection(table, matrix, options) if conditions else (None, None)
     return Ranking(
         table=table,
         options=options,
         top=top,
+        answered=len(answered),
         scores=_scores(table),
-        stability=tuple(_at_k(values, matrix, k, top) for k in ks),
+        stability=tuple(_at_k(expect_on, n_items, matrix, k, top) for k in ks),
         left_out=left_out,
         winners=winners,
         loso=loso,
+        settled=settled,
         notes=(*table.notes, *_notes(options, left_out, n_items, n_prompts, ks)),
     )
 
@@ -235,7 +248,7 @@ def _mean(column: NDArray[np.float64], binary: bool) -> PromptMean:
     return prompt_mean(column, binary=binary)
 
 
-def _at_k(values: NDArray[np.float64], matrix: ScoreMatrix, k: int, top: int) -> StabilityAtK:
+def _at_k(answered: NDArray[np.float64], n_items: int, matrix: ScoreMatrix, k: int, top: int) -> StabilityAtK:
     rows = [row for row, condition in enumerate(matrix.conditions) if condition.k == k]
     conditions = [matrix.conditions[row] for row in rows]
     ranks = fair_ranks(matrix.means[rows])
@@ -243,10 +256,10 @@ def _at_k(values: NDArray[np.float64], matrix: ScoreMatrix, k: int, top: int) ->
     seeds = [condition.seed for condition in conditions]
     return StabilityAtK(
         k,
-        expected=stability(values, k, top),
+        expected=stability(answered, k, top) if k <= len(answered) else None,
         drawn={name: summarise(getattr(agreement, name), pairs, seeds) for name in FIGURES},
         reference=against_others(ranks, top),
-        overlap=k / len(values),
+        overlap=k / n_items,
     )
 
 
@@ -274,13 +287,17 @@ def _notes(
 
 
 def _stability_json(row: StabilityAtK) -> dict[str, Any]:
-    expected = {name: getattr(row.expected, name) for name in FIGURES}
+    expected = {name: getattr(row.expected, name, None) for name in FIGURES}
+    ties = {
+        "pairs_share": row.expected.tied_pairs if row.expected else None,
+        "top_share": row.expected.tied_top if row.expected else None,
+    }
     return {
         "k": row.k,
-        "expected": {name: figure.value for name, figure in expected.items()},
+        "expected": {name: figure.value if figure else None for name, figure in expected.items()},
         "method": {
-            **{name: figure.method for name, figure in expected.items()},
-            "ties": {"pairs_share": row.expected.tied_pairs.method, "top_share": row.expected.tied_top.method},
+            **{name: figure.method if figure else None for name, figure in expected.items()},
+            "ties": {name: figure.method if figure else None for name, figure in ties.items()},
         },
         "simulated": {
             **{name: row.drawn[name].mean for name in FIGURES},
@@ -298,7 +315,7 @@ def _stability_json(row: StabilityAtK) -> dict[str, Any]:
             "per_prompt": row.reference.per_prompt,
             "ties": row.reference.ties,
         },
-        "ties": {"pairs_share": row.expected.tied_pairs.value, "top_share": row.expected.tied_top.value},
+        "ties": {name: figure.value if figure else None for name, figure in ties.items()},
         "overlap": row.overlap,
         "finite_population_factor": 1.0 - row.overlap,
     }

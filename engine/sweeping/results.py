@@ -43,7 +43,7 @@ class PromptScore:
 class SweepResults:
     """Everything that the Sweep and Ranking screens show of one run.
 
-    ``matrix`` is conditions x prompts in the order of ``sweep.conditions`` and ``sweep.prompts``; ``ranks`` are fair ranks
+    ``outcomes`` is pool x prompts, nan where there is none; ``matrix`` is conditions x prompts in the order of ``sweep.conditions`` and ``sweep.prompts``; ``ranks`` are fair ranks
     of its means; ``agreement`` is conditions x conditions. ``done`` of ``needed`` cells have an outcome or failed.
     """
 
@@ -52,6 +52,7 @@ class SweepResults:
     done: int
     needed: int
     scores: tuple[PromptScore, ...]
+    outcomes: NDArray[np.float64]
     matrix: ScoreMatrix
     ranks: NDArray[np.float64]
     agreement: Agreement
@@ -117,7 +118,7 @@ def measure(
     top = min(top, len(sweep.prompts))
     agreement = all_pairs(ranks[:MAX_AGREEMENT_CONDITIONS], top)
     results = SweepResults(
-        run, sweep, known.done, run.needed, _scores(sweep, values, known), matrix, ranks, agreement, top
+        run, sweep, known.done, run.needed, _scores(sweep, values, known), values.copy(), matrix, ranks, agreement, top
     )
     if seen_before != known.seen or not rankings.is_kept(tx, run.run_id, top):
         _keep(tx, results)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from engine.ranking.ranking import Ranking, StabilityAtK
+    from stats.stability import Stability
 
 _DESCRIPTION = """\
 Rank prompts from a CSV, JSONL, JSON or Parquet file of outcomes, and say how far the ranking can be trusted. No
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the ranking; 0 when it was made. Raises EvaldeskError (exit code 2) on input that cannot be read."""
     from engine.ranking.ranking import RankingOptions, rank_file
 
-    options = RankingOptions(args.seeds, _sizes(args.k), args.top, args.z, args.holdout)
+    options = RankingOptions(tuple(range(1, args.seeds + 1)), _sizes(args.k), args.top, args.z, args.holdout)
     ranking = rank_file(args.file, options)
     if args.json:
         print_json(ranking.as_json())
@@ -137,7 +138,9 @@ def _stability_rows(row: StabilityAtK) -> list[list[str]]:
             *(number(getattr(expected, name).value, 2) for name in FIGURES),
             percent(expected.tied_pairs.value),
             percent(expected.tied_top.value),
-        ],
+        ]
+        if expected
+        else [f"{row.k:,}", "expected", *["-"] * (len(FIGURES) + 2)],
     ]
     for name, values in (
         (f"{pairs:,} pair" + "s" * (pairs > 1), [figure.mean for figure in drawn]),
@@ -157,7 +160,7 @@ def _lines(ranking: Ranking) -> list[str]:
     if ranking.stability:
         sizes, rows = ", ".join(f"{row.k:,}" for row in ranking.stability), ranking.stability
         lines += [
-            _methods(rows[0]),
+            *[_methods(row.expected) for row in rows[:1] if row.expected],
             "std over pairs is no error, because pairs share seeds; error of mean leaves out one seed after the other",
             f"reference = each seed against the modal ranking of the others at its k{_made_up(rows)}",
             f"k = {sizes}: the same prompt is crowned by {', '.join(percent(row.reference.top1_share) for row in rows)} of "
@@ -177,8 +180,7 @@ def _lines(ranking: Ranking) -> list[str]:
     return lines
 
 
-def _methods(row: StabilityAtK) -> str:
-    expected = row.expected
+def _methods(expected: Stability) -> str:
     named = (
         ("tau-b", expected.tau_b), ("rho", expected.rho), ("top", expected.top1), ("tied pairs", expected.tied_pairs),
         ("tied top", expected.tied_top),

@@ -15,6 +15,7 @@ from tui.cli.output import print_json, print_line
 from tui.presentation.sweep_view import order_text, ranking_row
 
 DEFAULT_SEEDS = 5
+RULES = {"mean": "mean", "lcb": "LCB"}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -103,5 +104,5 @@ def _print(result: dict[str, Any]) -> None:
     width = max((len(prompt["name"]) for prompt in result["prompts"]), default=0)
     for prompt in result["prompts"]:
         print_line(ranking_row(prompt, min(width, 40)))
-    for choice in result["selection"]["choices"]:
-        print_line(f"  {choice['rule']} chooses {', '.join(choice['winners']) or 'nothing'}")
+    for rule, winners in (result["selection"]["winners"] or {}).items():
+        print_line(f"  {RULES[rule]} chooses {', '.join(winners or ()) or 'nothing'}")

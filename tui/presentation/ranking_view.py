@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from engine.sweeping.results import PromptScore, SweepResults
-from engine.sweeping.selecting import Selection
 from tui.presentation.lines import Cell, Line, Span, line, pad, wrapped
 from tui.presentation.sweep_view import digits, share
 from tui.widgets.literal import one_line
 
+if TYPE_CHECKING:
+    from engine.ranking.ranking import Ranking
+    from stats.selection import HeldOut
+
 FIGURES = {"tau_b": "tau-b", "rho": "rho", "top1": "top-1", "topm": "top-{m}"}
 _FIXED = 44
+_SELECTION_NOTES = (
+    "LCB = mean - z s / sqrt(K), s the standard deviation (K - 1) over the K conditions: a heuristic, not a confidence interval.",
+    "Held-out seeds draw from the same items, so these scores are optimistic for new ones.",
+)
 
 
 def figure_name(figure: str, top: int) -> str:
@@ -92,21 +100,32 @@ def agreement_readout(results: SweepResults, row: int, column: int) -> str:
     return f"seed {a.seed} k {a.k} – seed {b.seed} k {b.k}: {figures}\n{shared}{same}"
 
 
-def selection_lines(selection: Selection, width: int) -> list[Line]:
+def selection_lines(ranking: Ranking, width: int) -> list[Line]:
     """What mean and LCB choose, and what their choices scored on the conditions that were held out."""
-    lines: list[Line] = []
-    for choice in selection.choices:
-        winners = ", ".join(one_line(name) for name in choice.winners) or "nothing yet"
-        tied = "  (tied)" if len(choice.winners) > 1 else ""
-        held = (
-            f"held-out {choice.parts} {selection.holdout}s: {share(choice.held_out_mean)} ± {share(choice.held_out_std)}"
-            if choice.held_out_mean is not None
-            else "nothing to hold out yet"
-        )
-        lines.append(line((pad(choice.rule, 12), "strong"), winners, (tied, "warn"), (f"   {held}", "dim")))
-    for note in selection.notes:
+    if ranking.winners is None or ranking.loso is None:
+        return [line("No condition to choose on.")]
+    rules: list[tuple[str, tuple[str, ...], HeldOut | None]] = [("mean", ranking.winners.mean, ranking.loso.mean)]
+    if ranking.winners.lcb is not None:
+        rules.append((f"LCB z={ranking.options.z:g}", ranking.winners.lcb, ranking.loso.lcb))
+    lines = [_rule_line(rule, winners, held, ranking.loso.holdout) for rule, winners, held in rules]
+    notes = list(_SELECTION_NOTES)
+    if len({winners for _, winners, _ in rules}) > 1:
+        notes.insert(0, "The rules disagree.")
+    for note in notes:
         lines += wrapped(note, width, "dim")
     return lines
+
+
+def _rule_line(rule: str, winners: Sequence[str], held: HeldOut | None, holdout: str) -> Line:
+    names = ", ".join(one_line(name) for name in winners) or "nothing yet"
+    scored = (
+        f"held-out {held.parts} {holdout}s: {share(held.mean)} ± {share(held.std)}"
+        if held is not None and held.mean is not None
+        else "nothing to hold out yet"
+    )
+    return line(
+        (pad(rule, 12), "strong"), names, ("  (tied)" if len(winners) > 1 else "", "warn"), (f"   {scored}", "dim")
+    )
 
 
 def _drawn(results: SweepResults, row: int) -> list[int]:

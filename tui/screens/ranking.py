@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,9 +12,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from engine.store import runs
-from engine.sweeping import results, selecting
+from engine.sweeping import ranked, results
 from engine.sweeping.results import OutcomeMatrix, SweepResults
-from engine.sweeping.selecting import Selection
 from engine.watch import Change
 from tui.presentation.lines import line, wrapped
 from tui.presentation.ranking_view import (
@@ -30,6 +29,9 @@ from tui.screens.text_dialog import AskDialog
 from tui.widgets.heatmap import HeatGrid, Heatmap
 from tui.widgets.literal import visible
 from tui.widgets.painted import Reader
+
+if TYPE_CHECKING:
+    from engine.ranking.ranking import Ranking
 
 VIEWS = ("scores", "agreement", "selection")
 ALL_VIEWS_FROM = 40
@@ -55,7 +57,7 @@ class RankingScreen(DeskScreen):
         super().__init__()
         self._results: SweepResults | None = None
         self._known: OutcomeMatrix | None = None
-        self._selection: Selection | None = None
+        self._ranking: Ranking | None = None
         self._view = 0
         self._figure = "tau_b"
         self._k = 0
@@ -94,18 +96,18 @@ class RankingScreen(DeskScreen):
             )
             return
         self._results, self._known = await self.desk.do(results.measure, self.desk.sweep_run_id, self._known)
-        self._selection = await self.desk.later(selecting.select, self._results, self._z)
-        self._sentence = await self.desk.later(selecting.sentence, self._results)
+        self._ranking = await self.desk.later(ranked.rank_sweep, self._results, self._z)
         self._show()
 
     def _show(self) -> None:
-        found, selection = self._results, self._selection
-        if found is None or selection is None:
+        found, ranking = self._results, self._ranking
+        if found is None or ranking is None:
             return
+        sentence = visible(ranked.sentence(found, ranking))
         self.set_head(found.sweep.name, f"{found.done}/{found.needed}")
-        self.query_one("#advice", Reader).show(lambda width: wrapped(visible(self._sentence), width, "strong"))
+        self.query_one("#advice", Reader).show(lambda width: wrapped(sentence, width, "strong"))
         self.query_one("#scores", Reader).show(lambda width: score_lines(found, width), keep_place=True)
-        self.query_one("#selection", Reader).show(lambda width: selection_lines(selection, width), keep_place=True)
+        self.query_one("#selection", Reader).show(lambda width: selection_lines(ranking, width), keep_place=True)
         shown = self._shown(found)
         width = cell_width_for(len(shown), self.app.size.width - 4)
         labels = [condition_label(found.matrix.conditions[i].seed, found.matrix.conditions[i].k) for i in shown]

@@ -13,8 +13,9 @@ def said(
     ranked: int = 5,
     leaders: tuple[str, ...] = ("plain",),
     mean: float | None = 0.5,
+    settled: bool = True,
 ) -> str:
-    text = advise(n_items=n_items, ranked=ranked, leaders=leaders, mean=mean, headlines=rows)
+    text = advise(n_items=n_items, ranked=ranked, leaders=leaders, mean=mean, headlines=rows, settled=settled)
     assert text.endswith(".") and "\n" not in text
     return text
 
@@ -69,6 +70,7 @@ def test_where_there_is_nothing_to_say() -> None:
     assert "all 2 tie with .500" in said(Headline(50, None, 0.5, 1.0, 1.0), ranked=2, leaders=("a", "b"))
     assert "cannot be said" in said(Headline(10, 1.0, 1.0, 0.0, 0.0), n_items=10)
     assert "cannot be said" in said()
+    assert "once more items are answered" in said(settled=False)
     assert "too little is ranked" in said(Headline(50, None, None, None, None))
 
 

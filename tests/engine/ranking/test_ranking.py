@@ -102,7 +102,7 @@ def test_one_prompt_one_item_one_seed() -> None:
     one = rank_outcomes(table([[1], [0], [1]]), RankingOptions(ks=(1, 2)))
     assert "nothing to rank" in one.advice
     assert one.top == 1 and any("top set" in note for note in one.notes)
-    item = rank_outcomes(table([[1, 0]]), RankingOptions(ks=(1,), seeds=1))
+    item = rank_outcomes(table([[1, 0]]), RankingOptions(ks=(1,), seeds=(1,)))
     shown = item.as_json()
     assert shown["stability"][0]["simulated"]["tau_b"] is None
     assert shown["stability"][0]["reference"]["tau_b"] is None
@@ -127,9 +127,37 @@ def test_holding_out_a_condition_has_more_parts() -> None:
     assert condition.loso is not None and condition.loso.mean.parts == 10
 
 
+def test_while_outcomes_come_only_items_that_all_have_answered_tell_of_other_subsets() -> None:
+    values = coins(60, 0.4, 0.5, 0.6)
+    values[40:, 1:] = np.nan
+    some = rank_outcomes(table(values), RankingOptions(ks=(10, 50)), settled=False)
+    assert (
+        some.stability[0].expected == rank_outcomes(table(values[:40]), RankingOptions(ks=(10,))).stability[0].expected
+    )
+    assert some.stability[1].expected is None
+    shown = some.as_json()["stability"][1]
+    assert set(shown["expected"].values()) == {None} == set(shown["ties"].values())
+    values[5:] = np.nan
+    few = rank_outcomes(table(values), RankingOptions(ks=(10,)), settled=False)
+    assert "once more items are answered by every prompt" in few.advice
+
+
+def test_items_that_nobody_answered_say_nothing_of_other_subsets() -> None:
+    values = np.vstack([coins(60, 0.4, 0.6), np.full((30, 2), np.nan)])
+    ranking = rank_outcomes(table(values), RankingOptions(ks=(10,)))
+    assert (
+        ranking.stability[0].expected
+        == rank_outcomes(table(values[:60]), RankingOptions(ks=(10,))).stability[0].expected
+    )
+    assert "over 60 items" in ranking.advice
+    empty = rank_outcomes(table(np.full((8, 2), np.nan)), RankingOptions(ks=(4,)), settled=False)
+    assert empty.advice == "There is nothing to rank: no prompt has outcomes."
+    json.dumps(empty.as_json(), allow_nan=False)
+
+
 def test_impossible_options_are_refused_by_their_names() -> None:
     for options, name in (
-        ({"seeds": 0}, "--seeds"), ({"seeds": 1001}, "--seeds"), ({"ks": ()}, "--k"), ({"ks": (0, 5)}, "--k"),
+        ({"seeds": ()}, "--seeds"), ({"seeds": range(1001)}, "--seeds"), ({"ks": ()}, "--k"), ({"ks": (0, 5)}, "--k"),
         ({"top": 0}, "--top"), ({"z": -1.0}, "--z"), ({"z": float("nan")}, "--z"),
     ):  # fmt: skip
         with pytest.raises(EvaldeskError, match=name):

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from engine.errors import EvaldeskError, Refused
+from engine.ranking.outcomes import OutcomeTable
+from engine.ranking.ranking import RankingOptions, rank_outcomes
 from engine.runs import control, locks, queue
 from engine.runs.protocol import RunDir
 from engine.store import runs
-from engine.sweeping import items, starting
+from engine.sweeping import items, ranked, starting
 from engine.sweeping.dataset import Dataset, Item
 from engine.sweeping.overview import sweep_standings
 from engine.sweeping.prompt import Prompt
@@ -105,6 +107,27 @@ def test_the_tables_equal_what_the_screens_show(sweeper: Sweeper) -> None:
         (s.prompt_id, s.rank, s.score_sum, s.n, s.mean, s.low, s.high, s.no_answer, s.failed) for s in found.scores
     ]
     assert sum(s.no_answer for s in found.scores) > 0
+
+
+def test_a_sweep_is_ranked_as_a_file_of_its_outcomes_is(sweeper: Sweeper) -> None:
+    found = sweeper.swept()
+    truth = expected(sweeper)
+    names = tuple(name for _, name in found.sweep.prompts)
+    table = OutcomeTable("", "wide", names, tuple(map(str, range(len(truth)))), truth)
+    from_file = rank_outcomes(table, RankingOptions((1, 2, 3), (10, 20), z=2.0))
+    said = ranked.ranked_json(found, 2.0)
+    assert said == said | from_file.as_json()
+    assert said["advice"].startswith("skill-8 leads")
+
+
+def test_while_it_runs_the_sentence_says_how_far_it_is(sweeper: Sweeper) -> None:
+    run = sweeper.start(hold_after=60)
+    wait_until(lambda: sweeper.ingest() or sweeper.results(run).done >= 55)
+    half = sweeper.results(run)
+    text = ranked.sentence(half, ranked.rank_sweep(half, 1.0))
+    assert text.startswith(f"So far ({half.done} of {half.needed}): skill-8 leads with ")
+    (sweeper.folder / "gate").touch()
+    sweeper.finish(run)
 
 
 def test_home_names_the_winner_and_in_how_many_conditions_it_is_on_top(sweeper: Sweeper) -> None:

@@ -41,7 +41,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [score["prompt"] for score in shown["scores"]] == ["c", "b", "nan"]
     assert [row["k"] for row in shown["stability"]] == [20, 40]
     assert shown["stability"][0]["simulated"]["pairs"]["tau_b"] == 6
-    assert shown["options"] == {"seeds": 4, "k": [20, 40], "top": 2, "z": 0.5, "holdout": "condition"}
+    assert shown["options"] == {"seeds": [1, 2, 3, 4], "k": [20, 40], "top": 2, "z": 0.5, "holdout": "condition"}
     assert shown["selection"]["loso"]["mean"]["held_out"] == 8
     assert any("900" in note for note in shown["notes"])
 
