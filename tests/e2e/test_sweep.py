@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
+import shutil
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.runs import locks
+from engine.runs.protocol import RunDir
+from engine.runs.spool import read_results
 from tests.e2e.conftest import HOME_SHOWN, Terminals, rows
 from tests.e2e.realterm import TmuxApp
-from tests.e2e.test_walk import MODEL_LIMIT_S, no_process_left
+from tests.e2e.test_walk import MODEL_LIMIT_S, no_process_left, wait_until
 
 __all__ = ["no_process_left"]
 
 PROMPTS, ITEMS = 3, 8
+KILL_SEEDS = [int(seed) for seed in os.environ.get("EVALDESK_KILL_SEEDS", "1").split(",")]
+"""One in the checks; more with EVALDESK_KILL_SEEDS=1,2,3."""
 
 
 def fill_in(app: TmuxApp, *values: str) -> None:
@@ -44,13 +52,18 @@ def stored_matrix(workspace: Path) -> dict[tuple[int, int], list[int]]:
     return matrix
 
 
-def headless(terminals: Terminals, workspace: Path) -> dict[str, Any]:
+def command(workspace: Path, prompts: int, items: int, ks: str) -> list[str]:
     import sample_data
 
-    done = terminals.run(
-        "sweep", "--prompts", sample_data.path("reviews_prompts.jsonl"), "--dataset", sample_data.path("reviews_items.jsonl"),
-        "--limit", str(PROMPTS), "--items", str(ITEMS), "--seeds", "3", "--k", "4,6", "--max-tokens", "24", "--json", "--workspace", workspace,
-    )  # fmt: skip
+    return [
+        "sweep", "--prompts", str(sample_data.path("reviews_prompts.jsonl")),
+        "--dataset", str(sample_data.path("reviews_items.jsonl")), "--limit", str(prompts), "--items", str(items),
+        "--seeds", "3", "--k", ks, "--max-tokens", "24", "--json", "--workspace", str(workspace),
+    ]  # fmt: skip
+
+
+def headless(terminals: Terminals, workspace: Path) -> dict[str, Any]:
+    done = terminals.run(*command(workspace, PROMPTS, ITEMS, "4,6"))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -110,11 +123,7 @@ def test_sweep_matrix_ranking_quit_and_the_same_without_a_screen(terminals: Term
         assert first
 
 
-@pytest.mark.slow
-def test_the_app_killed_during_a_sweep_finds_it_further_on_when_opened_again(
-    terminals: Terminals, workspace: Path
-) -> None:
-    app = terminals.tmux(workspace, columns=100, rows=34)
+def start_from_the_screen(app: TmuxApp) -> None:
     app.wait_for(HOME_SHOWN)
     app.send("5")
     app.wait_for("Nothing is swept yet")
@@ -124,13 +133,48 @@ def test_the_app_killed_during_a_sweep_finds_it_further_on_when_opened_again(
     app.send("Enter")
     app.wait_for("56 needed, 0 cached")
     app.send("Enter")
-    app.wait_for(lambda text: bool(re.search(r"running  [1-9]\d*/56", text)), MODEL_LIMIT_S)
-    os.kill(app.pid, signal.SIGKILL)
-    app.wait_exit()
-    again = terminals.tmux(workspace, columns=100, rows=34)
-    again.wait_for("evaldesk  Sweep")
-    again.wait_for("done  56/56", MODEL_LIMIT_S)
-    again.send("q")
-    assert again.wait_exit() == 0
+    app.wait_for("56 requests")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", KILL_SEEDS)
+def test_app_supervisor_and_worker_killed_at_random_moments_leave_the_same_matrix(
+    terminals: Terminals, workspace: Path, demo_made: Path, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    undisturbed = Path(shutil.copytree(demo_made, tmp_path / "undisturbed"))
+    app = terminals.tmux(workspace, columns=100, rows=34)
+    start_from_the_screen(app)
+    [run_path] = wait_until(lambda: list((workspace / "runs").iterdir()))
+    run_dir = RunDir(run_path)
+    moments = sorted(rng.sample(range(1, 40), 3))
+    for moment, victim in zip(moments, rng.sample(["app", "supervisor", "worker"], 3), strict=True):
+        wait_until(lambda moment=moment: len(read_results(run_dir.results)[0]) >= moment)
+        time.sleep(rng.uniform(0.0, 0.5))
+        if victim == "app":
+            os.kill(app.pid, signal.SIGKILL)
+            app.wait_exit()
+            app = terminals.tmux(workspace, columns=100, rows=34)
+            app.wait_for("evaldesk  Sweep")
+            continue
+        lock = run_dir.lock
+        if victim == "worker":
+            [lock] = (terminals.home / "evaldesk-state/devices").glob("*/lock")
+        os.kill(locks.holder(lock)[0], signal.SIGKILL)
+        if victim == "supervisor":
+            app.send("4")
+            app.wait_for(lambda text: "evaldesk  Runs" in text and "interrupted" in text)
+            app.send("R")
+            app.wait_for("running")
+            app.send("5")
+    app.wait_for("done  56/56", MODEL_LIMIT_S)
+    app.send("q")
+    assert app.wait_exit() == 0
     assert rows(workspace, "SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [(56, 56)]
     assert rows(workspace, "SELECT count(*), count(DISTINCT request_key) FROM completion") == [(56, 56)]
+
+    done = terminals.run(*command(undisturbed, prompts=4, items=15, ks="5,10"))
+    assert done.returncode == 0, done.stderr
+    assert stored_matrix(workspace) == stored_matrix(undisturbed)
+    outcomes = "SELECT prompt_id, item, score FROM outcome ORDER BY ALL"
+    assert rows(workspace, outcomes) == rows(undisturbed, outcomes)

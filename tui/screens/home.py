@@ -20,7 +20,7 @@ from engine.store.transaction import Transaction
 from engine.sweeping.overview import SweepStanding, sweep_standings
 from engine.watch import Change
 from tui.presentation.home_view import standing_lines
-from tui.presentation.lines import BLANK, Line, line, pad
+from tui.presentation.lines import BLANK, Line, line, pad, wrapped
 from tui.presentation.run_view import run_row
 from tui.presentation.sweep_view import standing_line
 from tui.screens.criterion_form import CriterionForm
@@ -116,6 +116,7 @@ class HomeScreen(DeskScreen):
         live = [run for run in await self.desk.do(runs.everyone) if run.finished_at is None][:4]
         swept = await self.desk.do(sweep_standings)
         states = self.desk.states
+        waiting = [await self.waiting_text(run) for run in live]
         self.set_head(str(self.desk.store.workspace.path), f"expert {self.desk.expert}" if self.desk.expert else "")
 
         def layout(width: int) -> list[Line]:
@@ -132,7 +133,9 @@ class HomeScreen(DeskScreen):
                 ]
             lines = [line((one_line(standing.criterion.question), "strong")), BLANK, *standing_lines(standing, width)]
             if live:
-                lines += [BLANK, line(("RUNS", "key")), *(run_row(run, states.get(run.run_id), width) for run in live)]
+                lines += [BLANK, line(("RUNS", "key"))]
+            for run, why in zip(live, waiting, strict=True):
+                lines += [run_row(run, states.get(run.run_id), width), *(wrapped(why, width, "warn") if why else [])]
             return lines + _sweep_lines(swept)
 
         self.query_one("#standing", Reader).show(layout, keep_place=True)

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -132,16 +133,29 @@ def private_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
         for entry in queue.entries(device):
             queue.remove(entry.run_dir, device)
     holders = [queue.device_lock("cpu"), *(path / "lock" for path in (tmp_path / "ws" / "runs").glob("*"))]
-    wait_until(lambda: not [_end(lock) for lock in holders if lock.exists() and locks.is_held(lock)])
+    wait_until(lambda: not [_end(locks.holder(lock)[0]) for lock in holders if lock.exists() and locks.is_held(lock)])
+    # A worker that its supervisor had only just started holds no lock yet.
+    time.sleep(0.05)
+    wait_until(lambda: not [_end(pid) for pid in _workers_below(tmp_path)])
 
 
-def _end(lock: Path) -> None:
-    pid = locks.holder(lock)[0]
-    if pid > 1 and pid != os.getpid():
+def _workers_below(folder: Path) -> list[int]:
+    """The workers of runs below ``folder``; none where there is no /proc to look them up in."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
+            command = entry.read_bytes()
+        except OSError:
+            continue
+        if b"engine.runs.worker" in command and bytes(folder) in command:
+            found.append(int(entry.parent.name))
+    return found
+
+
+def _end(pid: int) -> None:
+    if pid > 1 and pid != os.getpid():
+        with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
 
 
 @pytest.fixture
