@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 VIEWS = ("scores", "agreement", "selection")
 ALL_VIEWS_FROM = 40
 """Rows of a terminal from which all three views stand below each other."""
+RANKED_IN_A_RUN = 50
 
 
 class RankingScreen(DeskScreen):
@@ -58,6 +59,7 @@ class RankingScreen(DeskScreen):
         self._results: SweepResults | None = None
         self._known: OutcomeMatrix | None = None
         self._ranking: Ranking | None = None
+        self._ranked: SweepResults | None = None
         self._view = 0
         self._figure = "tau_b"
         self._k = 0
@@ -96,14 +98,23 @@ class RankingScreen(DeskScreen):
             )
             return
         self._results, self._known = await self.desk.do(results.measure, self.desk.sweep_run_id, self._known)
-        self._ranking = await self.desk.later(ranked.rank_sweep, self._results, self._z)
+        if self._is_worth_ranking(self._results):
+            self._ranking = await self.desk.later(ranked.rank_sweep, self._results, self._z)
+            self._ranked = self._results
         self._show()
+
+    def _is_worth_ranking(self, found: SweepResults) -> bool:
+        """Ranking takes a moment of the processor that a run needs: while one goes, some fifty times are enough."""
+        before, ranking = self._ranked, self._ranking
+        if before is None or ranking is None or before.run.run_id != found.run.run_id or ranking.options.z != self._z:
+            return True
+        return found.complete or found.done - before.done >= found.needed / RANKED_IN_A_RUN
 
     def _show(self) -> None:
         found, ranking = self._results, self._ranking
         if found is None or ranking is None:
             return
-        sentence = visible(ranked.sentence(found, ranking))
+        sentence = visible(ranked.sentence(self._ranked or found, ranking))
         self.set_head(found.sweep.name, f"{found.done}/{found.needed}")
         self.query_one("#advice", Reader).show(lambda width: wrapped(sentence, width, "strong"))
         self.query_one("#scores", Reader).show(lambda width: score_lines(found, width), keep_place=True)
