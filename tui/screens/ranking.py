@@ -97,10 +97,11 @@ class RankingScreen(DeskScreen):
                 lambda _: [line("Nothing is swept yet. Go to ", ("5 Sweep", "key"), " and press ", ("n", "key"), ".")]
             )
             return
-        self._results, self._known = await self.desk.do(results.measure, self.desk.sweep_run_id, self._known)
-        if self._is_worth_ranking(self._results):
-            self._ranking = await self.desk.later(ranked.rank_sweep, self._results, self._z)
-            self._ranked = self._results
+        found, self._known = await self.desk.do(results.measure, self.desk.sweep_run_id, self._known)
+        if self._is_worth_ranking(found):
+            self._ranking = await self.desk.later(ranked.rank_sweep, found, self._z)
+            self._ranked = found
+        self._results = found
         self._show()
 
     def _is_worth_ranking(self, found: SweepResults) -> bool:
