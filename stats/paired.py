@@ -17,14 +17,11 @@ two is better, so the test looks at the gained and the lost ones alone; the inte
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stats.confusion import Verdict
 from stats.intervals import Interval, check_count, wilson
 
 Floats = NDArray[np.float64]
@@ -88,39 +85,6 @@ def paired_changes(first: ArrayLike, second: ArrayLike) -> PairedChanges:
         both_right=np.flatnonzero((one == 1.0) & (other == 1.0)),
         both_wrong=np.flatnonzero((one == 0.0) & (other == 0.0)),
         left_out=np.flatnonzero(np.isnan(one) | np.isnan(other)),
-    )
-
-
-def right_or_wrong(
-    expert: Sequence[Verdict | None],
-    judge: Sequence[Verdict | None],
-    no_verdict: Literal["left out", "PASS", "FAIL"] = "left out",
-) -> Floats:
-    """[N], whether the judge's verdict is the expert's: 1 or 0, nan where one of them is missing (None).
-
-    ``no_verdict`` says what a missing verdict of the judge is read as. Comparing with it as PASS and as FAIL beside
-    the comparison without these cases shows what silence about them could hide. A case that the expert did not label
-    is nan in any case.
-
-    Raises ValueError when the lengths differ, or a verdict is none of 'PASS', 'FAIL' and None.
-
-    >>> right_or_wrong(["FAIL", "PASS", "FAIL", None], ["FAIL", "FAIL", None, "PASS"])
-    array([ 1.,  0., nan, nan])
-    >>> right_or_wrong(["FAIL", "PASS"], [None, None], no_verdict="PASS")
-    array([0., 1.])
-    """
-    if len(expert) != len(judge):
-        raise ValueError(f"{len(expert)} verdicts of the expert for {len(judge)} of the judge")
-    for verdict in {*expert, *judge}:
-        if verdict not in ("PASS", "FAIL", None):
-            raise ValueError(f"a verdict must be 'PASS', 'FAIL' or None, got {verdict!r}")
-    if no_verdict not in ("left out", "PASS", "FAIL"):
-        raise ValueError(f"no_verdict must be 'left out', 'PASS' or 'FAIL', got {no_verdict!r}")
-    instead = None if no_verdict == "left out" else no_verdict
-    said = [verdict if verdict is not None else instead for verdict in judge]
-    return np.array(
-        [math.nan if None in pair else float(pair[0] == pair[1]) for pair in zip(expert, said, strict=True)],
-        dtype=np.float64,
     )
 
 
