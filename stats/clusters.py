@@ -55,7 +55,8 @@ def clustered_mean(values: ArrayLike, cases: Sequence[Hashable], confidence: flo
     With G cases, e the rows' differences from the mean and s_g their sum within case g:
     variance = G/(G-1) sum of s_g^2 / N^2 (CR1; of the general factor G/(G-1) (N-1)/(N-p) the second part is 1, since a
     mean is p = 1 parameter). Interval: mean +- t sqrt(variance) with G - 1 degrees of freedom. With one row a case this
-    is the usual t interval. Rows weigh the same, so a case with many rows weighs more than one with few.
+    is the usual t interval. Rows weigh the same, so a case with many rows weighs more than one with few. With few cases
+    of uneven size it covers a little less than it says: 93 % of 2,000 data sets of 25 cases with 1 to 9 rows each.
 
     Raises ValueError when the lengths differ, a value is infinite, or ``confidence`` is not strictly between 0 and 1.
 
@@ -79,7 +80,8 @@ def clustered_proportion(outcomes: ArrayLike, cases: Sequence[Hashable], confide
 
     The interval is Wilson's with the effective number of rows in place of N, and t with G - 1 degrees of freedom in
     place of z. It stays within [0, 1]. Where all rows are equal the design effect is unknown, and each case
-    counts once, as if its rows were copies: the widest that the data allow.
+    counts once, as if its rows were copies: the widest that the data allow. With cases of one size it covers 95 %; with
+    few cases of uneven size and a rare outcome less, 90 % with 60 cases of 1 to 9 rows at a rate of 5 %.
 
     Raises ValueError as `clustered_mean` does, and when an outcome is neither 0 nor 1.
 
@@ -108,8 +110,9 @@ def clustered_proportion(outcomes: ArrayLike, cases: Sequence[Hashable], confide
 def intraclass_correlation(values: ArrayLike, cases: Sequence[Hashable]) -> float | None:
     """The correlation of two rows of one case, by one-way analysis of variance; -1/(n - 1) to 1 for n rows a case.
 
-    (MSB - MSW) / (MSB + (n0 - 1) MSW), with n0 = (N - sum of n_g^2 / N) / (G - 1) the average size of a case. None
-    with fewer than two cases, when no case has a second row, or when all rows are equal. A nan is no row.
+    (MSB - MSW) / (MSB + (n0 - 1) MSW), with n0 = (N - sum of n_g^2 / N) / (G - 1) the average size of a case. Where
+    hardly a case has a second row this can fall below -1, and is cut there. None with fewer than two cases, when no
+    case has a second row, or when all rows are equal. A nan is no row.
 
     Raises ValueError as `clustered_mean` does.
 
@@ -160,7 +163,7 @@ def _intraclass(errors: Floats, sums: Floats, sizes: NDArray[np.int64]) -> float
     within = max(float((errors**2).sum()) - between, 0.0)
     size = (n - float((sizes**2).sum()) / n) / (g - 1)
     mean_between, mean_within = between / (g - 1), within / (n - g)
-    return (mean_between - mean_within) / (mean_between + (size - 1.0) * mean_within)
+    return max((mean_between - mean_within) / (mean_between + (size - 1.0) * mean_within), -1.0)
 
 
 def _t_quantile(confidence: float, degrees: int) -> float:

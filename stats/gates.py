@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
 
-import numpy as np
-
 from stats.confusion import Confusion
 from stats.intervals import Proportion, normal_quantile, proportion
 
@@ -27,7 +25,6 @@ GateReason = Literal["not_enough_failures", "reached", "missed"]
 StrictReason = Literal["reached", "missed", "undecided"]
 
 _MOST: Final = 10_000_000
-_SCANNED: Final = 20_000
 
 
 @dataclass(frozen=True)
@@ -186,10 +183,7 @@ def _decides_at(rate: Fraction, target: Fraction, confidence: float) -> int | No
     certain = math.ceil(((deviation + math.sqrt(deviation**2 + 4.0 * ahead)) / (2.0 * ahead)) ** 2) + 1
     if certain > _MOST:
         return None
-    while certain > 1:
-        n = np.arange(max(certain - _SCANNED, 1), certain)
-        fails = n * rate.numerator // rate.denominator - n * float(target) < deviation * np.sqrt(n)
-        if fails.any():
-            return int(n[fails][-1]) + 1
-        certain = int(n[0])
+    for n in range(certain - 1, 0, -1):
+        if n * rate.numerator // rate.denominator - n * float(target) < deviation * math.sqrt(n):
+            return n + 1
     return 1

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import sem
 from scipy.stats import t as student
@@ -87,6 +87,11 @@ def test_rows_that_contradict_each_other_have_the_lowest_correlation() -> None:
     assert share.low is not None and share.low < 0.25
 
 
+def test_a_single_repeated_row_gives_no_correlation_below_the_lowest() -> None:
+    """By the formula MSB = .125, MSW = .5 and n0 = 1.25 give -1.5, which no correlation can be."""
+    assert intraclass_correlation([0.0, 0.0, 0.0, 1.0], [0, 1, 2, 0]) == -1.0
+
+
 def test_the_share_has_wilsons_interval_with_effective_rows_and_t() -> None:
     """With very many cases of one row each, t is z and the interval Wilson's."""
     outcomes = np.zeros(20_000)
@@ -126,6 +131,7 @@ def test_without_two_cases_there_is_no_interval() -> None:
         assert (one.mean, one.low, one.variance, one.rows, one.cases) == (0.5, None, None, 2, 1)
 
 
+@settings(deadline=None)
 @given(rows)
 def test_rows_without_a_value_are_no_rows(table: Rows) -> None:
     values, cases = [x for x, _ in table], [c for _, c in table]
@@ -134,6 +140,7 @@ def test_rows_without_a_value_are_no_rows(table: Rows) -> None:
         assert of(values, cases) == of([x for x, _ in kept], [c for _, c in kept])
 
 
+@settings(deadline=None)
 @given(rows.flatmap(lambda table: st.tuples(st.just(table), st.permutations(table))))
 def test_neither_order_nor_names_of_cases_matter(tables: tuple[Rows, Rows]) -> None:
     table, shuffled = tables
@@ -143,6 +150,7 @@ def test_neither_order_nor_names_of_cases_matter(tables: tuple[Rows, Rows]) -> N
         assert getattr(other, name) == pytest.approx(getattr(found, name), abs=1e-9)
 
 
+@settings(deadline=None)
 @given(rows)
 def test_the_share_and_the_correlation_stay_in_range(table: Rows) -> None:
     found = clustered_proportion([x for x, _ in table], [c for _, c in table])
@@ -150,7 +158,7 @@ def test_the_share_and_the_correlation_stay_in_range(table: Rows) -> None:
         assert 0.0 <= found.low <= found.mean <= found.high <= 1.0
         assert found.high - found.low > 0.0
     if found.intraclass is not None:
-        assert -1.0 - 1e-12 <= found.intraclass <= 1.0 + 1e-12
+        assert -1.0 <= found.intraclass <= 1.0 + 1e-12
     if found.effective_rows is not None:
         assert 0.0 < found.effective_rows <= found.rows
 
@@ -176,14 +184,27 @@ def test_the_interval_of_a_share_covers_where_wilson_over_rows_does_not(rate: fl
         clustered += found.low <= rate <= found.high
         as_rows = wilson(int(outcomes.sum()), outcomes.size)
         naive += as_rows.low <= rate <= as_rows.high
-    print(rate, cases, rows_, clustered / 2000, naive / 2000)
-    assert clustered / 2000 > 0.935
+    assert clustered / 2000 > 0.94
     assert naive / 2000 < 0.85
 
 
 @pytest.mark.slow
-def test_the_interval_of_a_mean_covers() -> None:
-    """2,000 data sets of 25 cases with 1 to 9 rows each, normal within and between."""
+def test_the_interval_of_a_share_covers_less_with_uneven_cases_and_a_rare_outcome() -> None:
+    """As it is: about 90 % in 2,000 data sets of 60 cases with 1 to 9 rows each, at 5 % and correlation .5."""
+    rng = np.random.default_rng(5)
+    of_row = np.repeat(np.arange(60), rng.integers(1, 10, 60))
+    names, held = of_row.tolist(), 0
+    for _ in range(2000):
+        own = rng.beta(0.05, 0.95, 60)
+        found = clustered_proportion((rng.random(of_row.size) < own[of_row]).astype(float), names)
+        assert found.low is not None and found.high is not None
+        held += found.low <= 0.05 <= found.high
+    assert 0.88 < held / 2000 < 0.93
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_mean_covers_a_little_less_with_few_uneven_cases() -> None:
+    """As it is: about 93 % in 2,000 data sets of 25 cases with 1 to 9 rows each, normal within and between."""
     rng = np.random.default_rng(1)
     sizes = rng.integers(1, 10, 25)
     of_row = np.repeat(np.arange(25), sizes)
@@ -192,8 +213,7 @@ def test_the_interval_of_a_mean_covers() -> None:
         found = clustered_mean(rng.normal(size=25)[of_row] + rng.normal(size=of_row.size), names)
         assert found.low is not None and found.high is not None
         held += found.low <= 0.0 <= found.high
-    print(held / 2000)
-    assert held / 2000 > 0.925
+    assert 0.92 < held / 2000 < 0.945
 
 
 def test_impossible_input_is_refused() -> None:

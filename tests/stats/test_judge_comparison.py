@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stats.confusion import Verdict, rates, tabulate
@@ -25,6 +25,7 @@ def columns(table: Rows) -> tuple[list[Verdict | None], ...]:
     return tuple([row[i] for row in table] for i in range(3))
 
 
+@settings(deadline=None)
 @given(rows)
 def test_with_all_verdicts_given_the_differences_are_those_of_the_rates(table: Rows) -> None:
     complete = [row for row in table if None not in row]
@@ -38,6 +39,7 @@ def test_with_all_verdicts_given_the_differences_are_those_of_the_rates(table: R
             assert part.difference == pytest.approx(after.value - before.value, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(rows)
 def test_failures_and_good_answers_make_up_the_whole(table: Rows) -> None:
     expert, first, second = columns(table)
@@ -55,6 +57,7 @@ def test_failures_and_good_answers_make_up_the_whole(table: Rows) -> None:
         assert expert[i] is not None and None in (first[i], second[i])
 
 
+@settings(deadline=None)
 @given(rows, st.sampled_from(["PASS", "FAIL"]))
 def test_a_missing_verdict_read_one_way_is_as_if_it_had_been_given(table: Rows, read: Verdict) -> None:
     expert, first, second = columns(table)

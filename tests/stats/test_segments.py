@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact as by_scipy
 
@@ -44,6 +44,7 @@ def test_fisher_equals_scipy_on_random_tables() -> None:
             assert fisher_exact(k, n, rest_k, rest_n) == pytest.approx(expected, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.data())
 def test_fisher_is_the_same_from_either_side(n: int, rest_n: int, data: st.DataObject) -> None:
     k, rest_k = data.draw(st.integers(0, n)), data.draw(st.integers(0, rest_n))
@@ -59,6 +60,7 @@ def test_fisher_of_many_cases_is_exact_and_quick() -> None:
     )
 
 
+@settings(deadline=None, max_examples=30)
 @given(cases)
 def test_the_cells_are_counted_as_pandas_counts_them(table: Cases) -> None:
     keys, failed, labels = ([row[i] for row in table] for i in range(3))
