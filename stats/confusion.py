@@ -2,7 +2,8 @@
 
 Positive = the judge reports a failure. TPR is the share of the expert's FAIL cases that the judge calls FAIL,
 TNR the share of the expert's PASS cases that it calls PASS. A case on which the judge gave *no verdict* is in no
-rate, is counted apart, and `no_verdict_bounds` shows how far it could move TPR and TNR.
+rate, is counted apart, and `no_verdict_bounds` shows how far it could move TPR and TNR; `with_no_verdict_as` gives the
+whole table, and so every other rate, as it would be with all of them PASS or FAIL.
 
 >>> table = Confusion(tp=8, fn=12, fp=9, tn=171)
 >>> figures = rates(table)
@@ -12,11 +13,13 @@ rate, is counted apart, and `no_verdict_bounds` shows how far it could move TPR 
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from stats.intervals import normal_quantile, wilson
+from stats.intervals import Estimate, IntervalMethod, Proportion, proportion
+from stats.kappa import cohens_kappa
 
 Verdict = Literal["PASS", "FAIL"]
 
@@ -66,31 +69,12 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class Proportion:
-    """k of n with its 95 % Wilson interval; ``value``, ``low`` and ``high`` are None when n = 0."""
-
-    k: int
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A figure that is no proportion. ``value`` is None where undefined, ``low`` and ``high`` without an interval."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
 class Rates:
     """What a confusion table says about the judge, over the cases with a verdict of both.
 
     tpr: tp of tp + fn. tnr: tn of fp + tn. precision: tp of tp + fp. recall: the same figure as tpr, by its other name.
-    agreement: (tp + tn) of all. baseline_agreement: what a judge that always says PASS would reach, (fp + tn) of all.
+    agreement: (tp + tn) of all. baseline_agreement: what a judge that always says PASS would reach, (fp + tn) of all;
+    always_fail_agreement: what one that always says FAIL would, (tp + fn) of all. Either says nothing about the judge.
     kappa: Cohen's kappa of expert and judge.
     """
 
@@ -101,6 +85,7 @@ class Rates:
     agreement: Proportion
     baseline_agreement: Proportion
     kappa: Estimate
+    always_fail_agreement: Proportion
 
 
 @dataclass(frozen=True)
@@ -113,24 +98,44 @@ class NoVerdictBounds:
     tnr_as_fail: Proportion
 
 
-def proportion(k: int, n: int) -> Proportion:
-    """k of n with its 95 % Wilson interval.
+def tabulate(expert: Sequence[Verdict | None], judge: Sequence[Verdict | None]) -> Confusion:
+    """The confusion table of two rows of verdicts [N] on the same cases; None = no verdict, or not labelled.
 
-    Raises ValueError when n < 0 or k is outside 0..n.
+    Raises ValueError when the lengths differ, or a verdict is none of 'PASS', 'FAIL' and None.
 
-    >>> proportion(8, 20)
-    Proportion(k=8, n=20, value=0.4, low=0.2188..., high=0.6134...)
-    >>> proportion(0, 0)
-    Proportion(k=0, n=0, value=None, low=None, high=None)
+    >>> tabulate(["FAIL", "FAIL", "PASS", "PASS", None], ["FAIL", "PASS", "PASS", None, "PASS"])
+    Confusion(tp=1, fn=1, fp=0, tn=1, no_verdict_fail=0, no_verdict_pass=1, unlabelled=1)
     """
-    if k == n == 0:
-        return Proportion(0, 0, None, None, None)
-    interval = wilson(k, n)
-    return Proportion(k, n, k / n, interval.low, interval.high)
+    check_verdicts(expert, judge)
+    cells = Counter(zip(expert, judge, strict=True))
+    return Confusion(
+        tp=cells["FAIL", "FAIL"],
+        fn=cells["FAIL", "PASS"],
+        fp=cells["PASS", "FAIL"],
+        tn=cells["PASS", "PASS"],
+        no_verdict_fail=cells["FAIL", None],
+        no_verdict_pass=cells["PASS", None],
+        unlabelled=sum(count for (label, _), count in cells.items() if label is None),
+    )
 
 
-def rates(confusion: Confusion) -> Rates:
+def check_verdicts(*rows: Sequence[Verdict | None]) -> None:
+    """Raise ValueError unless all ``rows`` have one length and hold nothing but 'PASS', 'FAIL' and None.
+
+    >>> check_verdicts(["PASS", None], ["FAIL", "PASS"])
+    """
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError(f"verdicts on the same cases must be rows of one length, got {[len(row) for row in rows]}")
+    for verdict in set().union(*rows):
+        if verdict not in ("PASS", "FAIL", None):
+            raise ValueError(f"a verdict must be 'PASS', 'FAIL' or None, got {verdict!r}")
+
+
+def rates(confusion: Confusion, confidence: float = 0.95, method: IntervalMethod = "wilson") -> Rates:
     """The rates of a confusion table, each over the cases with a verdict of both expert and judge.
+
+    ``method`` is the interval of the proportions; that of kappa is `cohens_kappa`'s. Raises ValueError when the method
+    is unknown or ``confidence`` not strictly between 0 and 1.
 
     >>> always_pass = rates(Confusion(tp=0, fn=10, fp=0, tn=90))
     >>> always_pass.agreement.value, always_pass.baseline_agreement.value, always_pass.tpr.value
@@ -139,56 +144,21 @@ def rates(confusion: Confusion) -> Rates:
     True
     """
     tp, fn, fp, tn = confusion.tp, confusion.fn, confusion.fp, confusion.tn
-    tpr = proportion(tp, tp + fn)
+
+    def share(k: int, n: int) -> Proportion:
+        return proportion(k, n, confidence, method)
+
+    tpr = share(tp, tp + fn)
     return Rates(
         tpr=tpr,
-        tnr=proportion(tn, fp + tn),
-        precision=proportion(tp, tp + fp),
+        tnr=share(tn, fp + tn),
+        precision=share(tp, tp + fp),
         recall=tpr,
-        agreement=proportion(tp + tn, confusion.judged),
-        baseline_agreement=proportion(fp + tn, confusion.judged),
-        kappa=kappa(confusion),
+        agreement=share(tp + tn, confusion.judged),
+        baseline_agreement=share(fp + tn, confusion.judged),
+        kappa=cohens_kappa(tp, fn, fp, tn, confidence),
+        always_fail_agreement=share(tp + fn, confusion.judged),
     )
-
-
-def kappa(confusion: Confusion, confidence: float = 0.95) -> Estimate:
-    """Cohen's kappa of expert and judge with a large-sample interval, cut at -1 and 1.
-
-    The value is None when there is no case with both verdicts, or when both gave one and the same verdict throughout
-    (chance agreement 1). The interval is None where its standard error is 0: kappa 1 or -1, and a constant judge or
-    expert. There the approximation would claim certainty, however few the cases.
-
-    Source: Cohen (1960); standard error of Fleiss, Cohen and Everitt (1969), Psychological Bulletin 72, 323-327.
-
-    >>> kappa(Confusion(tp=9, fn=2, fp=3, tn=7))
-    Estimate(value=0.5205..., low=0.1557..., high=0.8853...)
-    """
-    z = normal_quantile(confidence)
-    n = confusion.judged
-    tp, fn, fp, tn = confusion.tp, confusion.fn, confusion.fp, confusion.tn
-    expert_fail, expert_pass = tp + fn, fp + tn
-    judge_fail, judge_pass = tp + fp, fn + tn
-    # Whole numbers as long as possible: n^2 (1 - chance agreement) is exactly 0 when kappa is undefined.
-    by_chance = expert_fail * judge_fail + expert_pass * judge_pass
-    beyond_chance = n * n - by_chance
-    if beyond_chance == 0:
-        return Estimate(None, None, None)
-    value = (n * (tp + tn) - by_chance) / beyond_chance
-    if 0 in (expert_fail, expert_pass, judge_fail, judge_pass, fn + fp) or (tp + tn == 0 and fn == fp):
-        return Estimate(value, None, None)
-    disagreement, room = (fn + fp) / n, beyond_chance / (n * n)
-    # Derivative of kappa by each cell's share, times room squared: the delta method's weights. Centring them gives the
-    # published formula in a form that cannot turn negative by rounding.
-    cells = (
-        (tp, room - disagreement * (judge_fail + expert_fail) / n),
-        (tn, room - disagreement * (judge_pass + expert_pass) / n),
-        (fn, -disagreement * (judge_fail + expert_pass) / n),
-        (fp, -disagreement * (judge_pass + expert_fail) / n),
-    )
-    centre = sum(count * weight for count, weight in cells) / n
-    variance = sum(count * (weight - centre) ** 2 for count, weight in cells) / n / room**4
-    half = z * math.sqrt(variance / n)
-    return Estimate(value, max(value - half, -1.0), min(value + half, 1.0))
 
 
 def no_verdict_bounds(confusion: Confusion) -> NoVerdictBounds:
@@ -198,14 +168,26 @@ def no_verdict_bounds(confusion: Confusion) -> NoVerdictBounds:
     >>> bounds.tpr_as_pass.k, bounds.tpr_as_fail.k, bounds.tpr_as_pass.n
     (8, 10, 12)
     """
-    failures = confusion.tp + confusion.fn + confusion.no_verdict_fail
-    passes = confusion.fp + confusion.tn + confusion.no_verdict_pass
-    return NoVerdictBounds(
-        tpr_as_pass=proportion(confusion.tp, failures),
-        tpr_as_fail=proportion(confusion.tp + confusion.no_verdict_fail, failures),
-        tnr_as_pass=proportion(confusion.tn + confusion.no_verdict_pass, passes),
-        tnr_as_fail=proportion(confusion.tn, passes),
-    )
+    as_pass, as_fail = (rates(with_no_verdict_as(confusion, verdict)) for verdict in ("PASS", "FAIL"))
+    return NoVerdictBounds(as_pass.tpr, as_fail.tpr, as_pass.tnr, as_fail.tnr)
+
+
+def with_no_verdict_as(confusion: Confusion, verdict: Verdict) -> Confusion:
+    """The table with every missing judge verdict read as ``verdict``; none is left without one.
+
+    Raises ValueError when ``verdict`` is neither 'PASS' nor 'FAIL'.
+
+    >>> table = Confusion(tp=8, fn=2, fp=1, tn=9, no_verdict_fail=2, no_verdict_pass=1)
+    >>> with_no_verdict_as(table, "PASS")
+    Confusion(tp=8, fn=4, fp=1, tn=10, no_verdict_fail=0, no_verdict_pass=0, unlabelled=0)
+    """
+    of_failures, of_good = confusion.no_verdict_fail, confusion.no_verdict_pass
+    none_left = replace(confusion, no_verdict_fail=0, no_verdict_pass=0)
+    if verdict == "PASS":
+        return replace(none_left, fn=confusion.fn + of_failures, tn=confusion.tn + of_good)
+    if verdict == "FAIL":
+        return replace(none_left, tp=confusion.tp + of_failures, fp=confusion.fp + of_good)
+    raise ValueError(f"a missing verdict can be read as 'PASS' or 'FAIL', not as {verdict!r}")
 
 
 def swap_positive(confusion: Confusion) -> Confusion:

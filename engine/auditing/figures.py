@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.auditing.sentence import plain_sentence
-from stats.confusion import Confusion, Proportion, is_constant, no_verdict_bounds, rates
+from stats.confusion import Confusion, is_constant, no_verdict_bounds, rates
 from stats.gates import default_gate
+from stats.intervals import Proportion
 
 POSITIVE = "the judge reports a failure"
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from engine.auditing.audit_file import FileAudit, audit_file
 from engine.auditing.figures import POSITIVE
 from engine.auditing.sentence import gate_sentence, percent, percent_of
-from stats.confusion import Estimate, Proportion, no_verdict_bounds, rates
+from stats.confusion import no_verdict_bounds, rates
 from stats.gates import default_gate
+from stats.intervals import Estimate, Proportion
 from tui.cli.output import plain_console
 from tui.widgets.literal import one_line
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from engine.auditing.sentence import gate_sentence
 from engine.measuring.audit import Audit, Disagreement
-from stats.confusion import Confusion, Estimate, Proportion, is_constant, no_verdict_bounds
+from stats.confusion import Confusion, is_constant, no_verdict_bounds
+from stats.intervals import Estimate, Proportion
 from tui.presentation.lines import BLANK, Line, Span, columns, line, wrapped
 from tui.widgets.literal import one_line, visible
 
