@@ -146,8 +146,8 @@ def race(outcomes: ArrayLike, alpha: float = ALPHA, seed: int = 0) -> Race:
     """Replays a race on outcomes that are already there, item after item in the order that ``seed`` draws.
 
     ``outcomes`` [N, M] may be any numbers; what counts is who is better on an item. A missing outcome (nan) says
-    nothing. Prompts that would all fall at the same item stay, as can only happen where not all outcomes are 0 or 1 and
-    three prompts beat each other in a circle.
+    nothing. Where not all outcomes are 0 or 1, prompts can beat each other in a circle; none is best then, and who falls
+    first is luck. The race does not end with nobody: prompts that would all fall at the same item stay.
 
     Raises ValueError as `beaten` does.
 
