@@ -26,7 +26,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from stats.rank_agreement import between
 from stats.ranks import fair_ranks, top_set
-from stats.reference_ranking import modal_reference
 from stats.selection import Holdout, borda_values, lcb_values, mean_values
 from stats.stability import Figure, Method
 from stats.subsets import Condition, as_outcomes, resampled_means, score_matrix
@@ -39,7 +38,7 @@ DRAWS: Final = 1000
 REFERENCE_DRAWS: Final = 400
 """Protocols that the expected agreement with the reference is taken over."""
 
-RULES: Final = ("mean", "lcb", "borda")
+_TILE_CELLS: Final = 1 << 22
 
 
 def expected_leave_out(
@@ -105,7 +104,7 @@ def expected_reference(
         raise ValueError("an expectation needs at least one seed and one draw")
     ranks = fair_ranks(resampled_means(values, k, draws * n_seeds))
     on_top = top_set(ranks, 1).reshape(draws, n_seeds, -1)
-    crowned = ~np.isnan(on_top).any(axis=2)
+    crowned = ~np.isnan(on_top[:, :, 0])
     with np.errstate(invalid="ignore"):
         shares = np.where(crowned[:, :, None], on_top, 0.0).sum(axis=1).max(axis=1) / crowned.sum(axis=1)
     figures = {"top1_share": _simulated(shares)}
@@ -114,9 +113,44 @@ def expected_reference(
         return {name: Figure(None, "simulated") for name in names} | figures
     # Every seed is as good as every other: it is enough to leave out the first.
     groups = ranks.reshape(draws, n_seeds, -1)
-    references = np.array([modal_reference(group[1:]).ranks for group in groups])
-    agreement = between(groups[:, 0], references, m)
+    agreement = between(groups[:, 0], modal_references(groups[:, 1:]), m)
     return {name: _simulated(np.diagonal(getattr(agreement, name))) for name in names} | figures
+
+
+def modal_references(ranks: ArrayLike) -> Floats:
+    """[D, M], `stats.reference_ranking.modal_reference` of each of D sets of rankings [D, C, M], all at once.
+
+    >>> modal_references([[[1, 2, 3], [2, 1, 3], [1, 2, 3]], [[1, 2, 3], [2, 1, 3], [1, 3, 2]]])
+    array([[1., 2., 3.],
+           [1., 2., 3.]])
+    """
+    values = np.asarray(ranks, dtype=np.float64)
+    n_sets, n_rankings, n_prompts = values.shape
+    # Fair ranks are halves of whole numbers: 1, 1.5, 2 ... M.
+    places = np.where(np.isnan(values), -1, 2.0 * np.nan_to_num(values) - 2.0).astype(np.int64)
+    kinds = np.unique(places.reshape(-1, n_prompts), axis=0, return_inverse=True)[1].reshape(n_sets, n_rankings)
+    counts = (kinds[:, :, None] == kinds[:, None, :]).sum(axis=2)
+    most = counts.max(axis=1)
+    single = (most > 1) & ((counts == most[:, None]).sum(axis=1) == most)
+    references = np.take_along_axis(values, counts.argmax(axis=1)[:, None, None], axis=1)[:, 0]
+    rest = np.flatnonzero(~single)
+    for part in np.array_split(rest, max(1, len(rest) * 2 * n_prompts**2 // _TILE_CELLS)):
+        references[part] = _per_prompt(places[part], n_prompts)
+    return references
+
+
+def _per_prompt(places: NDArray[np.int64], n_prompts: int) -> Floats:
+    """The prompts of each set ranked by their most frequent ranks, those equally frequent averaged."""
+    times = np.zeros((len(places), n_prompts, 2 * n_prompts), dtype=np.int32)
+    for ranking in range(places.shape[1]):
+        # Where the prompt is not ranked the place is -1, the last, which is not looked at.
+        np.add.at(times, (*np.ogrid[: len(places), :n_prompts], places[:, ranking]), 1)
+    times = times[:, :, :-1]
+    best = times.max(axis=2, keepdims=True)
+    modes = (times == best) & (best > 0)
+    number = modes.sum(axis=2)
+    ranks = 1.0 + np.arange(2 * n_prompts - 1) / 2.0
+    return fair_ranks(-np.where(number > 0, modes @ ranks / np.maximum(number, 1), np.nan))
 
 
 def _simulated(values: Floats) -> Figure:

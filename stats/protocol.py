@@ -35,7 +35,7 @@ from stats.rank_agreement import PairSummary, all_pairs, summarise
 from stats.ranks import fair_ranks
 from stats.reference_ranking import ReferenceAgreement, against_others
 from stats.selection import Choice, HeldOut, Holdout, by_borda, by_lcb, by_mean, leave_one_out
-from stats.stability import Figure, Stability, stability
+from stats.stability import DRAWS, Figure, Stability, stability
 from stats.subsets import Condition, ScoreMatrix, as_outcomes, score_matrix, seed_pairs
 
 Floats = NDArray[np.float64]
@@ -105,14 +105,15 @@ def protocol(
     m: int = 3,
     z: float = 1.0,
     holdout: Holdout = "seed",
+    draws: int = DRAWS,
 ) -> Protocol:
     """The tables for ``outcomes`` [N, M] (0/1 or any finite numbers, nan where missing) under ``seeds`` x ``ks``.
 
     ``m`` is the size of the top set, and taken as M where there are fewer prompts; z belongs to the LCB rule, which has
-    no row with a single condition.
+    no row with a single condition. ``draws`` is the number of conditions of each k that simulated figures come from.
 
     Raises ValueError when there is no seed or one is repeated, on a k or m below 1, on a z that is negative or not
-    finite, or on outcomes as `stats.subsets.score_matrix` does.
+    finite, on draws below 2, or on outcomes as `stats.subsets.score_matrix` does.
     """
     values = as_outcomes(outcomes)
     n_items, n_prompts = values.shape
@@ -129,35 +130,45 @@ def protocol(
     return Protocol(
         scores=scores,
         m=top,
-        stability=tuple(_stability_row(values, ranks[of_k[k]], seeds, k, top) for k in possible),
+        stability=tuple(_stability_row(values, ranks[of_k[k]], seeds, k, top, draws) for k in possible),
         reference=tuple(
-            ReferenceRow(k, against_others(ranks[of_k[k]], top), expected_reference(values, k, top, len(seeds)))
+            ReferenceRow(
+                k,
+                against_others(ranks[of_k[k]], top),
+                expected_reference(values, k, top, len(seeds), max(1, draws // len(seeds))),
+            )
             for k in possible
         ),
-        selection=_selection_rows(values, scores, len(seeds), possible, z, holdout),
+        selection=_selection_rows(values, scores, len(seeds), possible, z, holdout, draws),
         holdout=holdout,
         left_out=tuple(k for k in sizes if k > n_items),
     )
 
 
-def _stability_row(values: Floats, ranks: Floats, seeds: Sequence[int], k: int, m: int) -> StabilityRow:
+def _stability_row(values: Floats, ranks: Floats, seeds: Sequence[int], k: int, m: int, draws: int) -> StabilityRow:
     agreement, pairs = all_pairs(ranks, m), seed_pairs([Condition(seed, k) for seed in seeds])
     return StabilityRow(
         k,
         drawn={name: summarise(getattr(agreement, name), pairs, np.array(seeds)) for name in FIGURES},
-        expected=stability(values, k, m),
+        expected=stability(values, k, m, draws),
         overlap=k / len(values),
     )
 
 
 def _selection_rows(
-    values: Floats, scores: ScoreMatrix, n_seeds: int, ks: tuple[int, ...], z: float, holdout: Holdout
+    values: Floats,
+    scores: ScoreMatrix,
+    n_seeds: int,
+    ks: tuple[int, ...],
+    z: float,
+    holdout: Holdout,
+    draws: int,
 ) -> tuple[RuleRow, ...]:
     if not scores.conditions:
         return ()
     means = scores.means
     left_out = leave_one_out(means, scores.conditions, z, holdout)
-    expected = expected_leave_out(values, n_seeds, ks, z, holdout)
+    expected = expected_leave_out(values, n_seeds, ks, z, holdout, max(1, draws // n_seeds))
     rows = [RuleRow("mean", by_mean(means), left_out.mean, expected["mean"])]
     if len(means) > 1:
         held_out = left_out.lcb or HeldOut(None, None, 0, 0)
