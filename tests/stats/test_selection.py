@@ -1,6 +1,9 @@
-"""Mean and LCB rules, and leaving one part out."""
+"""The selection rules, when they disagree, and leaving one part out."""
 
 from __future__ import annotations
+
+import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from stats.selection import by_lcb, by_mean, leave_one_out
-from stats.subsets import Condition
+from stats.selection import by_borda, by_lcb, by_length, by_mean, lcb_turn, leave_one_out
+from stats.subsets import Condition, score_matrix
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 scores = arrays.arrays(
@@ -108,3 +111,157 @@ def test_impossible_input_is_refused() -> None:
         leave_one_out([[0.5]] * 4, CONDITIONS, holdout="item")  # type: ignore[arg-type]
     with pytest.raises(ValueError):
         by_mean(np.empty((0, 2)))
+
+
+def test_borda_by_hand() -> None:
+    """Ranks 1 3 2, 1 2.5 2.5, 3 1 2: sums 5, 6.5, 6.5; points are the share of the two others that are behind."""
+    values = np.array([[0.9, 0.1, 0.5], [0.9, 0.5, 0.5], [0.0, 0.9, 0.5]])
+    choice = by_borda(values)
+    assert choice.winners == (0,)
+    assert choice.values.tolist() == pytest.approx([(3 - r / 3) / 2 for r in (5, 6.5, 6.5)])
+    # The mean is swayed by how far prompts are apart, Borda is not.
+    assert by_mean([[1.0, 0.0], [0.4, 0.5], [0.4, 0.5]]).winners == (0,)
+    assert by_borda([[1.0, 0.0], [0.4, 0.5], [0.4, 0.5]]).winners == (1,)
+
+
+def test_borda_with_missing_scores() -> None:
+    choice = by_borda([[np.nan, 0.9, 0.5], [np.nan, np.nan, 0.7]])
+    assert np.array_equal(choice.values, [np.nan, 1.0, 0.25], equal_nan=True)
+    assert by_borda([[0.5], [0.7]]).winners == (0,)
+
+
+@given(arrays.arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(1, 6)), elements=st.sampled_from([0.0, 1.0])))
+def test_borda_over_right_and_wrong_items_is_the_mean_rule(outcomes: Matrix) -> None:
+    by_rank, by_score = by_borda(outcomes), by_mean(outcomes)
+    assert by_rank.winners == by_score.winners
+    m = outcomes.shape[1]
+    if m > 1:
+        # Right and wrong are M/2 ranks apart on every item, so points are m/(2(m-1)) times the mean, and a constant.
+        difference = by_rank.values - m / (2 * (m - 1)) * by_score.values
+        assert difference == pytest.approx(difference[0])
+
+
+@given(scores, st.data())
+def test_permuting_prompts_permutes_the_winners_of_every_rule(values: Matrix, data: st.DataObject) -> None:
+    order = data.draw(st.permutations(range(values.shape[1])))
+    lengths = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(order), max_size=len(order))))
+
+    def shortest(part: Matrix, sizes: Matrix) -> tuple[int, ...]:
+        return by_length(part, sizes, lambda rows: by_mean(rows).winners).winners
+
+    assert {order[i] for i in by_borda(values[:, order]).winners} == set(by_borda(values).winners)
+    assert {order[i] for i in shortest(values[:, order], lengths[order])} == set(shortest(values, lengths))
+
+
+@given(scores, st.floats(0.0, 0.99))
+def test_a_prompt_that_always_fails_changes_no_winner(values: Matrix, z: float) -> None:
+    """For LCB only below z = 1: of scores of 0 and more no standard error exceeds the mean."""
+    values = values + 0.05  # where all prompts always fail, a further one ties
+    failing = np.column_stack([values, np.zeros(len(values))])
+    for rule in (by_mean, lambda rows: by_lcb(rows, z), by_borda):
+        assert rule(failing).winners == rule(values).winners
+
+
+def test_from_z_1_on_a_prompt_that_always_fails_can_win_by_lcb() -> None:
+    """One success under four conditions: mean .25 and standard error .25. Its bound is 0 at z = 1, below at z = 2."""
+    values = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    assert by_lcb(values, 0.99).winners == (0,)
+    assert by_lcb(values, 1.0).winners == (0, 1)
+    assert by_lcb(values, 2.0).winners == (1,)
+
+
+@given(scores)
+def test_repeating_every_row_changes_no_mean(values: Matrix) -> None:
+    doubled = np.repeat(values, 2, axis=0)
+    assert by_mean(doubled).values == pytest.approx(by_mean(values).values, abs=1e-12)
+    assert by_mean(doubled).winners == by_mean(values).winners
+    assert by_borda(doubled).winners == by_borda(values).winners
+
+
+def test_shortest_of_the_best_set() -> None:
+    values = np.array([[0.5, 0.6, 0.1, 0.6]] * 2)
+    choice = by_length(values, [20, 30, 1, 20], best_set={0, 1, 3})
+    assert choice.winners == (0, 3)
+    assert np.array_equal(choice.values, [-20.0, -30.0, np.nan, -20.0], equal_nan=True)
+    assert by_length(values, [20, 30, 1, 40], best_set=lambda rows: by_mean(rows).winners).winners == (1,)
+    assert by_length(values, [20, 30, 1, 40], best_set=()).winners == ()
+    for lengths in ([1, 2, 3], [1, 2, 3, -1], [1, 2, 3, np.nan]):
+        with pytest.raises(ValueError, match="length"):
+            by_length(values, lengths, best_set={0})
+    for best in ({4}, {-1}):
+        with pytest.raises(ValueError, match="do not exist"):
+            by_length(values, [1, 2, 3, 4], best_set=best)
+
+
+@given(scores)
+def test_lcb_agrees_with_the_mean_up_to_its_turn_and_not_behind_it(values: Matrix) -> None:
+    turn = lcb_turn(values)
+    leaders = set(by_mean(values).winners)
+    if turn is None:
+        for z in (0.5, 3.0, 50.0):
+            assert leaders & set(by_lcb(values, z).winners)
+        return
+    assert set(turn.winners) <= set(by_lcb(values, turn.z).winners)
+    assert set(by_lcb(values, turn.z * 0.999).winners) <= leaders
+    behind = set(by_lcb(values, turn.z + 1e-6).winners)
+    assert behind == set(turn.winners) or turn.z > 100
+    if turn.z > 0.0:
+        assert not behind & leaders
+
+
+def test_the_turn_by_hand() -> None:
+    """Means .70 and .69, standard errors .1 and .01: level at z = .01/.09."""
+    turn = lcb_turn([[0.8, 0.70], [0.6, 0.68]])
+    assert turn is not None
+    assert (turn.z, turn.winners) == (pytest.approx(0.01 / 0.09), (1,))
+    assert lcb_turn([[0.8, 0.5], [0.8, 0.4]]) is None
+    tied = lcb_turn([[0.5, 0.4], [0.5, 0.6]])
+    assert tied is not None and (tied.z, tied.winners) == (0.0, (0,))
+
+
+@given(st.integers(2, 400), st.floats(0.0, 3.0), st.data())
+def test_over_right_and_wrong_items_lcb_grows_with_the_mean(n: int, z: float, data: st.DataObject) -> None:
+    """Except for means so low that 4 p(1-p)(n-1) < z^2 (1-2p)^2."""
+    right = sorted(data.draw(st.lists(st.integers(0, n), min_size=2, max_size=5, unique=True)))
+    p = np.array(right) / n
+    low = 4 * p * (1 - p) * (n - 1) < z * z * (1 - 2 * p) ** 2
+    outcomes = (np.arange(n)[:, None] < np.array(right)).astype(float)
+    values = by_lcb(outcomes, z).values
+    assert values == pytest.approx(p - z * np.sqrt(p * (1 - p) / (n - 1)), abs=1e-12)
+    above = ~low & (p > 0.0)
+    assert (np.diff(values[above]) > 0.0).all()
+    if above[-1]:
+        assert by_lcb(outcomes, z).winners[-1] == len(p) - 1 or values[-1] < 0.0
+
+
+def test_over_conditions_lcb_differs_from_the_mean_by_noise_only() -> None:
+    """All prompts equally good at heart: sigma says nothing, yet LCB at z = 1 disagrees with the mean in some draws.
+
+    Chosen either way, a prompt is worth the same on new items.
+    """
+    generator = np.random.default_rng(5)
+    disagreed, worth = 0, []
+    skill = np.array([0.5, 0.5, 0.5, 0.5, 0.45, 0.45])
+    for _ in range(100):
+        outcomes = (generator.random((150, 6)) < skill).astype(float)
+        means = score_matrix(outcomes, [Condition(seed, 50) for seed in range(5)]).means
+        mean, lcb = by_mean(means).winners, by_lcb(means, 1.0).winners
+        disagreed += mean != lcb
+        worth.append(skill[list(lcb)].mean() - skill[list(mean)].mean())
+    assert 10 <= disagreed <= 60
+    assert abs(np.mean(worth)) < 0.005
+
+
+def test_the_paper_rules_on_held_out_seeds_disagree_little(shared_data: Path) -> None:
+    """Published labels of 16 prompts, 5 seeds x 3 sizes, drawn 40 times: LCB is worth what the mean is, within .002."""
+    with (shared_data / "ranking/oirl_gsm8k/gsm8k_test_correct.csv").open(newline="") as file:
+        outcomes = np.array([[float(cell) for cell in row[1:]] for row in list(csv.reader(file))[1:]])
+    true, gains, disagreed = outcomes.mean(axis=0), [], 0
+    for first in range(0, 200, 5):
+        conditions = [Condition(seed, k) for k in (50, 100, 200) for seed in range(first, first + 5)]
+        means = score_matrix(outcomes, conditions).means
+        mean, lcb = by_mean(means).winners, by_lcb(means, 1.0).winners
+        disagreed += mean != lcb
+        gains.append(true[list(lcb)].mean() - true[list(mean)].mean())
+    assert disagreed > 5
+    assert abs(np.mean(gains)) < 0.002
