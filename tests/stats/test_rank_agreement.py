@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats as scipy_stats
 
-from stats import rank_agreement
+from stats import rank_agreement, rank_correlation
 from stats.rank_agreement import all_pairs, between, mean_over_pairs, summarise
 from stats.ranks import fair_ranks
 
@@ -48,7 +48,7 @@ def test_tau_and_rho_are_those_of_scipy(scores: Matrix) -> None:
 
 
 def test_long_rankings_are_those_of_scipy_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank_agreement, "_TILE_CELLS", 1000)
+    monkeypatch.setattr(rank_correlation, "_TILE_CELLS", 1000)
     generator = np.random.default_rng(5)
     scores = generator.integers(0, 40, (6, 150)).astype(float)
     scores[2, 7:20] = np.nan
