@@ -121,8 +121,21 @@ def mean_over_pairs(ranks: ArrayLike, m: int) -> MeanAgreement:
     if np.isnan(values).any():
         return _mean_of_blocks(values, m)
     return MeanAgreement(
-        mean_kendall_tau_b(values), mean_spearman_rho(values), _mean_overlap(values, 1), _mean_overlap(values, m)
+        mean_kendall_tau_b(values), mean_spearman_rho(values), mean_top_overlap(values, 1), mean_top_overlap(values, m)
     )
+
+
+def mean_top_overlap(ranks: ArrayLike, m: int) -> float | None:
+    """The mean of topm over all pairs of different rankings in ``ranks`` [C, M], none lacking a prompt (top1 with m = 1).
+
+    Only who is among the first m counts, so any numbers that are lower for better prompts do. None with one ranking.
+    Raises ValueError when m is not in 1..M.
+
+    >>> mean_top_overlap([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.5, 1.5, 3.0]], m=1)
+    0.333...
+    """
+    weights = top_set(ranks, m)
+    return mean_off_diagonal(float((weights.sum(axis=0) ** 2).sum()) / m, float((weights**2).sum()) / m, len(weights))
 
 
 def summarise(matrix: ArrayLike, pairs: ArrayLike, seeds: ArrayLike) -> PairSummary:
@@ -174,11 +187,6 @@ def _agreement(a: Floats, b: Floats, m: int) -> Agreement:
         top1=tops[0][0] @ tops[0][1].T,
         topm=tops[1][0] @ tops[1][1].T / m,
     )
-
-
-def _mean_overlap(ranks: Floats, m: int) -> float | None:
-    weights = top_set(ranks, m)
-    return mean_off_diagonal(float((weights.sum(axis=0) ** 2).sum()) / m, float((weights**2).sum()) / m, len(ranks))
 
 
 def _mean_of_blocks(ranks: Floats, m: int) -> MeanAgreement:

@@ -114,16 +114,22 @@ def mean_kendall_tau_b(ranks: ArrayLike) -> float | None:
     values = _complete(ranks)
     untied = ranked_pairs(values) - tied_pairs(values)
     values, weights = values[untied > 0], 1.0 / np.sqrt(untied[untied > 0])
+    return mean_off_diagonal(_squared_sum_of_signs(values, weights), float(len(values)), len(values))
+
+
+def mean_kendall_tau_a(ranks: ArrayLike) -> float | None:
+    """As `mean_kendall_tau_b` for tau-a, which divides by all pairs of prompts, tied or not; None without a pair of these.
+
+    >>> mean_kendall_tau_a([[1.0, 2.0, 3.0], [1.5, 1.5, 3.0]])
+    0.666...
+    """
+    values = _complete(ranks)
     n, n_prompts = values.shape
-    doubled = np.ascontiguousarray(2.0 * values.T)
-    total, columns = np.zeros((n_prompts, n_prompts)), max(1, _CACHE_CELLS // n_prompts)
-    signs = np.empty((n_prompts, min(columns, n)))
-    for begin in range(0, n, columns):
-        part, weight = doubled[:, begin : begin + columns], weights[begin : begin + columns]
-        for first in range(n_prompts - 1):
-            tile = signs[first + 1 :, : len(weight)]
-            total[first, first + 1 :] += _signs(part[first], part[first + 1 :], tile) @ weight
-    return mean_off_diagonal(float((total**2).sum()), float(n), n)
+    pairs = n_prompts * (n_prompts - 1) // 2
+    if not pairs:
+        return None
+    untied = float((pairs - tied_pairs(values)).sum())
+    return mean_off_diagonal(_squared_sum_of_signs(values, np.ones(n)) / pairs, untied / pairs, n)
 
 
 def mean_spearman_rho(ranks: ArrayLike) -> float | None:
@@ -165,6 +171,20 @@ def _complete(ranks: ArrayLike) -> Floats:
     if np.isnan(values).any():
         raise ValueError("a mean without a matrix needs rankings that lack no prompt")
     return values
+
+
+def _squared_sum_of_signs(ranks: Floats, weights: Floats) -> float:
+    """The squared length of the weighted sum of the rankings' signs, made in tiles that stay in the cache."""
+    n, n_prompts = ranks.shape
+    doubled = np.ascontiguousarray(2.0 * ranks.T)
+    total, columns = np.zeros((n_prompts, n_prompts)), max(1, _CACHE_CELLS // n_prompts)
+    signs = np.empty((n_prompts, min(columns, n)))
+    for begin in range(0, n, columns):
+        part, weight = doubled[:, begin : begin + columns], weights[begin : begin + columns]
+        for first in range(n_prompts - 1):
+            tile = signs[first + 1 :, : len(weight)]
+            total[first, first + 1 :] += _signs(part[first], part[first + 1 :], tile) @ weight
+    return float((total**2).sum())
 
 
 def _tau_b_with_gaps(a: Floats, b: Floats) -> Floats:
