@@ -36,7 +36,7 @@ Float32s = NDArray[np.float32]
 _Ranks = TypeVar("_Ranks", Floats, Float32s)
 
 _TILE_CELLS = 1 << 22
-_CACHE_CELLS = 1 << 16
+_CACHE_CELLS = 1 << 17
 _EXACT = 2**24  # whole numbers up to here are exact in float32
 
 
@@ -65,7 +65,7 @@ def as_fair_ranks(ranks: ArrayLike) -> Floats:
 def kendall_tau_b(ranks_a: ArrayLike, ranks_b: ArrayLike | None = None) -> Floats:
     """[A, B], tau-b of each ranking in ``ranks_a`` [A, M] with each in ``ranks_b`` [B, M], or in ``ranks_a`` without it.
 
-    Raises ValueError unless both hold fair ranks of the same prompts, or with 5,793 prompts or more.
+    Raises ValueError unless both hold fair ranks of the same prompts, or with more than 5,793 prompts.
 
     >>> kendall_tau_b([[1.0, 2.0, 3.0]], [[3.0, 2.0, 1.0], [2.0, 2.0, 2.0], [np.nan, 1.0, 2.0]])
     array([[-1., nan,  1.]])

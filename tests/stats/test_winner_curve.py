@@ -53,6 +53,13 @@ def test_all_items_have_one_leader_and_equal_means_share(outcomes: Matrix) -> No
     assert whole == pytest.approx(best / best.sum())
 
 
+@settings(deadline=None, max_examples=50)
+@given(binary)
+def test_doubling_every_item_changes_nothing_on_new_ones(outcomes: Matrix) -> None:
+    once = winner_curve(outcomes, (7, 30), draws=40).on_new_items
+    assert winner_curve(np.repeat(outcomes, 2, axis=0), (7, 30), draws=40).on_new_items == pytest.approx(once)
+
+
 def test_equal_prompts_share_alike() -> None:
     outcomes = prompts()
     curve = winner_curve(np.hstack([outcomes, outcomes[:, :1]]), (20, 300), draws=1000)
