@@ -2,17 +2,12 @@
 
 Rankings come as fair ranks [C, M] (1 = best, ties averaged, nan = not ranked; see `stats.ranks`). Between two of them:
 
-tau_b: Kendall's tau-b; pairs of prompts that either ranking ties are taken out of its denominator.
-rho: Spearman's rho, the correlation of the fair ranks.
+tau_b, rho: Kendall's tau-b and Spearman's rho, over the prompts that both rank; see `stats.rank_correlation`.
 top1: the probability that both crown the same prompt, each breaking its own ties by a fair lot: sum of w_a w_b with
     weights 1/t for the t prompts that share the top. Two rankings that tie the same two prompts on top agree with 1/2.
 topm: the expected share of the first m that both have in common, ties broken in the same way.
 
-tau_b and rho are taken over the prompts that both rank, and are nan where undefined: fewer than two such prompts, or
-all of them tied in one of the rankings.
-
-Sources: Kendall (1945), Biometrika 33, 239-251; Spearman (1904), American Journal of Psychology 15, 72-101; the
-jackknife over seeds after Arvesen (1969), Annals of Mathematical Statistics 40, 2076-2100.
+The jackknife over seeds is after Arvesen (1969), Annals of Mathematical Statistics 40, 2076-2100.
 
 >>> import numpy as np
 >>> ranks = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.5, 1.5, 3.0]])
@@ -23,23 +18,27 @@ jackknife over seeds after Arvesen (1969), Annals of Mathematical Statistics 40,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stats.ranks import fair_ranks, ranked_pairs, tied_pairs, top_set
+from stats.rank_correlation import (
+    as_fair_ranks,
+    kendall_tau_b,
+    mean_kendall_tau_b,
+    mean_off_diagonal,
+    mean_spearman_rho,
+    spearman_rho,
+)
+from stats.ranks import top_set
 
 Floats = NDArray[np.float64]
-Float32s = NDArray[np.float32]
-Indices = NDArray[np.int64]
 
 MAX_MATRIX_CONDITIONS = 5000
 """Most rankings that `all_pairs` compares, because its matrices grow with the square of that."""
 
-_TILE_CELLS = 1 << 23
-_EXACT_PAIRS = 2**24  # whole numbers up to here are exact in float32
+_BLOCK = 512
 
 
 @dataclass(frozen=True)
@@ -82,68 +81,74 @@ def all_pairs(ranks: ArrayLike, m: int) -> Agreement:
     """Agreement of every ranking in ``ranks`` [C, M] with every other, [C, C], symmetric, in matrix products.
 
     The diagonal of top1 and topm is below 1 where a ranking ties prompts across the border: two fair lots need not
-    agree. Raises ValueError when m is not in 1..M or C is above `MAX_MATRIX_CONDITIONS`; means over more rankings come
-    from `mean_over_pairs`, which needs no matrix.
+    agree. Raises ValueError unless these are fair ranks, when m is not in 1..M or when C is above
+    `MAX_MATRIX_CONDITIONS`; means over more rankings come from `mean_over_pairs`, which needs no matrix.
+
+    >>> all_pairs([[1.0, 2.5, 2.5], [2.0, 1.0, 3.0]], m=2).topm
+    array([[0.75, 0.75],
+           [0.75, 1.  ]])
     """
-    values = _as_ranks(ranks)
-    return between(values, values, m)
+    return between(ranks, ranks, m)
 
 
 def between(ranks_a: ArrayLike, ranks_b: ArrayLike, m: int) -> Agreement:
-    """Agreement of each ranking in ``ranks_a`` [A, M] with each in ``ranks_b`` [B, M]; raises as `all_pairs` does."""
-    a, b = _as_ranks(ranks_a), _as_ranks(ranks_b)
-    if a.shape[1] != b.shape[1]:
-        raise ValueError(f"rankings of {a.shape[1]} and of {b.shape[1]} prompts cannot be compared")
+    """Agreement of each ranking in ``ranks_a`` [A, M] with each in ``ranks_b`` [B, M]; raises as `all_pairs` does.
+
+    >>> between([[1.0, 2.0, 3.0]], [[3.0, 2.0, 1.0], [1.0, 2.5, 2.5]], m=1).top1
+    array([[0., 1.]])
+    """
+    a = as_fair_ranks(ranks_a)
+    b = a if ranks_b is ranks_a else as_fair_ranks(ranks_b)
     if max(len(a), len(b)) > MAX_MATRIX_CONDITIONS:
         raise ValueError(
             f"at most {MAX_MATRIX_CONDITIONS:,} rankings are compared pair by pair, got {max(len(a), len(b)):,}"
         )
-    return Agreement(
-        tau_b=_tau_b(a, b),
-        rho=_rho(a, b),
-        top1=top_set(a, 1) @ top_set(b, 1).T,
-        topm=top_set(a, m) @ top_set(b, m).T / m,
-    )
+    return _agreement(a, b, m)
 
 
 def mean_over_pairs(ranks: ArrayLike, m: int) -> MeanAgreement:
     """The mean of each figure over all pairs of different rankings in ``ranks`` [C, M], without a C x C matrix.
 
-    Exactly what the mean over the defined cells above the diagonal of `all_pairs` is, in time that grows with C. Where
-    rankings lack prompts it is taken from those matrices, so C must then stay within `MAX_MATRIX_CONDITIONS`.
+    Exactly what the mean over the defined cells above the diagonal of `all_pairs` is. Time grows with C; with its
+    square where rankings lack prompts, because what two have in common is then another matter for every pair.
 
-    Raises ValueError when m is not in 1..M.
+    Raises ValueError unless these are fair ranks, or when m is not in 1..M.
+
+    >>> mean_over_pairs([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.5, 1.5, 3.0]], m=2)
+    MeanAgreement(tau_b=0.655..., rho=0.744..., top1=0.333..., topm=1.0)
     """
-    values = _as_ranks(ranks)
-    top1, topm = top_set(values, 1), top_set(values, m)
+    values = as_fair_ranks(ranks)
     if np.isnan(values).any():
-        whole = all_pairs(values, m)
-        above = np.triu_indices(len(values), 1)
-        return MeanAgreement(
-            *(_mean(figure[above]) for figure in (whole.tau_b, whole.rho, whole.top1, whole.topm)),
-        )
-    untied = (ranked_pairs(values) - tied_pairs(values)).astype(np.float64)
-    centred = _centred(values)
-    spread = (centred**2).sum(axis=1)
-    defined = spread > 0.0
-    unit = centred[defined] / np.sqrt(spread[defined])[:, None]
-    total = 0.0
-    if defined.any():
-        weights = 1.0 / np.sqrt(untied[defined])
-        width = max(1, _TILE_CELLS // len(weights))
-        total = sum(float(((weights @ signs) ** 2).sum()) for signs in _sign_tiles(values[defined], width))
+        return _mean_of_blocks(values, m)
     return MeanAgreement(
-        tau_b=_pair_mean(total, float(defined.sum()), int(defined.sum())),
-        rho=_pair_mean(float((unit.sum(axis=0) ** 2).sum()), float(defined.sum()), int(defined.sum())),
-        top1=_pair_mean(float((top1.sum(axis=0) ** 2).sum()), float((top1**2).sum()), len(values)),
-        topm=_pair_mean(float((topm.sum(axis=0) ** 2).sum() / m), float((topm**2).sum() / m), len(values)),
+        mean_kendall_tau_b(values), mean_spearman_rho(values), mean_top_overlap(values, 1), mean_top_overlap(values, m)
     )
+
+
+def mean_top_overlap(ranks: ArrayLike, m: int) -> float | None:
+    """The mean of topm over all pairs of different rankings in ``ranks`` [C, M], none lacking a prompt (top1 with m = 1).
+
+    Only who is among the first m counts, so any numbers that are lower for better prompts do. None with one ranking.
+    Raises ValueError when m is not in 1..M.
+
+    >>> mean_top_overlap([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.5, 1.5, 3.0]], m=1)
+    0.333...
+    """
+    weights = top_set(ranks, m)
+    return mean_off_diagonal(float((weights.sum(axis=0) ** 2).sum()) / m, float((weights**2).sum()) / m, len(weights))
 
 
 def summarise(matrix: ArrayLike, pairs: ArrayLike, seeds: ArrayLike) -> PairSummary:
     """One figure's ``matrix`` [C, C] over the given ``pairs`` [P, 2] of conditions, whose seeds are ``seeds`` [C].
 
+    With S seeds and t_s the mean over the pairs without seed s, standard_error = sqrt((S-1)/S sum of (t_s - mean t)^2):
+    the jackknife of a mean over pairs, which counts their common seeds and is too large rather than too small (Efron
+    and Stein (1981), Annals of Statistics 9, 586-596).
+
     Raises ValueError when a pair names a condition that does not exist.
+
+    >>> summarise([[1.0, 0.2, 0.4], [0.2, 1.0, 0.9], [0.4, 0.9, 1.0]], [[0, 1], [0, 2], [1, 2]], seeds=[7, 8, 9])
+    PairSummary(mean=0.5, std_over_pairs=0.360..., standard_error=0.416..., pairs=3, undefined=0)
     """
     cells, positions = np.asarray(matrix, dtype=np.float64), np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     of_seed = np.asarray(seeds)
@@ -174,89 +179,27 @@ def _jackknife(values: Floats, ends: NDArray[np.int64]) -> float | None:
     return float(np.sqrt((len(names) - 1) / len(names) * ((left_out - left_out.mean()) ** 2).sum()))
 
 
-def _tau_b(a: Floats, b: Floats) -> Floats:
-    n_prompts = a.shape[1]
-    if n_prompts * (n_prompts - 1) // 2 >= _EXACT_PAIRS:
-        raise ValueError(f"too many prompts to compare pair by pair: {n_prompts:,}")
-    agreed = np.zeros((len(a), len(b)), dtype=np.float32)
-    width = max(1, _TILE_CELLS // max(len(a), len(b), 1))
-    missing = bool(np.isnan(a).any() or np.isnan(b).any())
-    untied_a, untied_b = np.zeros_like(agreed), np.zeros_like(agreed)
-    for of_a, of_b in zip(_sign_tiles(a, width), _sign_tiles(b, width), strict=True):
-        if not missing:
-            agreed += of_a @ of_b.T
-            continue
-        known_a, known_b = (~np.isnan(of_a)).astype(np.float32), (~np.isnan(of_b)).astype(np.float32)
-        signs_a, signs_b = np.nan_to_num(of_a), np.nan_to_num(of_b)
-        agreed += signs_a @ signs_b.T
-        untied_a += np.abs(signs_a) @ known_b.T
-        untied_b += known_a @ np.abs(signs_b).T
-    if missing:
-        product = untied_a.astype(np.float64) * untied_b
-    else:
-        product = np.outer(*(ranked_pairs(x) - tied_pairs(x) for x in (a, b))).astype(np.float64)
-    return _quotient(agreed.astype(np.float64), product)
+def _agreement(a: Floats, b: Floats, m: int) -> Agreement:
+    tops = [(top_set(a, size), top_set(b, size)) for size in (1, m)]
+    return Agreement(
+        tau_b=kendall_tau_b(a, b),
+        rho=spearman_rho(a, b),
+        top1=tops[0][0] @ tops[0][1].T,
+        topm=tops[1][0] @ tops[1][1].T / m,
+    )
 
 
-def _rho(a: Floats, b: Floats) -> Floats:
-    if not (np.isnan(a).any() or np.isnan(b).any()):
-        return _correlation(a, b)
-    # What two rankings have in common depends on which prompts each lacks, so it is done by groups of like rankings.
-    result = np.full((len(a), len(b)), np.nan)
-    for rows_a, ranked_a in _groups(a):
-        for rows_b, ranked_b in _groups(b):
-            common = ranked_a & ranked_b
-            if common.sum() > 1:
-                part = (fair_ranks(-a[np.ix_(rows_a, common)]), fair_ranks(-b[np.ix_(rows_b, common)]))
-                result[np.ix_(rows_a, rows_b)] = _correlation(*part)
-    return result
-
-
-def _correlation(a: Floats, b: Floats) -> Floats:
-    a, b = _centred(a), _centred(b)
-    return _quotient(a @ b.T, np.outer((a**2).sum(axis=1), (b**2).sum(axis=1)))
-
-
-def _centred(ranks: Floats) -> Floats:
-    """Twice the ranks less twice their mean: whole numbers."""
-    centred: Floats = 2.0 * ranks - (ranks.shape[1] + 1.0)
-    return centred
-
-
-def _groups(ranks: Floats) -> list[tuple[Indices, NDArray[np.bool_]]]:
-    """(rows, which prompts they rank) for each set of prompts that is ranked by some row."""
-    patterns, of_row = np.unique(~np.isnan(ranks), axis=0, return_inverse=True)
-    flat = of_row.reshape(-1)
-    return [(np.flatnonzero(flat == group), patterns[group]) for group in range(len(patterns))]
-
-
-def _sign_tiles(ranks: Floats, width: int) -> Iterator[Float32s]:
-    """Blocks [C, pairs] of the signs of all pairs of prompts: 1 first before second, -1 after, 0 tied, nan unranked."""
-    first, second = np.triu_indices(ranks.shape[1], 1)
-    doubled = (2.0 * ranks).astype(np.float32)
-    for begin in range(0, len(first), width):
-        part = slice(begin, begin + width)
-        yield np.sign(doubled[:, second[part]] - doubled[:, first[part]])
-
-
-def _quotient(numerator: Floats, product: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        quotient: Floats = np.where(product > 0.0, numerator / np.sqrt(product), np.nan)
-    return quotient
-
-
-def _pair_mean(squared_sum: float, own: float, n: int) -> float | None:
-    # Rounding must not carry a perfect agreement past 1.
-    return max(-1.0, min((squared_sum - own) / (n * (n - 1)), 1.0)) if n > 1 else None
-
-
-def _mean(values: Floats) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None
-
-
-def _as_ranks(ranks: ArrayLike) -> Floats:
-    values = np.asarray(ranks, dtype=np.float64)
-    if values.ndim != 2 or values.shape[1] == 0:
-        raise ValueError(f"ranks must be conditions x prompts, got the shape {values.shape}")
-    return values
+def _mean_of_blocks(ranks: Floats, m: int) -> MeanAgreement:
+    """The means from `_BLOCK` rankings against as many others at a time."""
+    names = ("tau_b", "rho", "top1", "topm")
+    sums, counts = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
+    blocks = [ranks[begin : begin + _BLOCK] for begin in range(0, len(ranks), _BLOCK)]
+    for row, block in enumerate(blocks):
+        for other in blocks[row:]:
+            both = _agreement(block, other, m)
+            for name in names:
+                cells = getattr(both, name)
+                cells = cells[np.triu_indices(len(block), 1)] if other is block else cells
+                sums[name] += float(np.nansum(cells))
+                counts[name] += int((~np.isnan(cells)).sum())
+    return MeanAgreement(*(sums[name] / counts[name] if counts[name] else None for name in names))

@@ -23,30 +23,57 @@ def fair_ranks(scores: ArrayLike) -> Floats:
     """[..., M], the rank of each prompt within its row of ``scores`` [..., M]; nan where the score is nan.
 
     Raises ValueError when a score is infinite or there is no prompt.
+
+    >>> fair_ranks([[2.0, 2.0, np.nan], [1.0, 2.0, 3.0]])
+    array([[1.5, 1.5, nan],
+           [3. , 2. , 1. ]])
     """
-    first, last = _places(scores)
-    ranks = (first + last) / 2.0
-    ranks[np.isnan(np.asarray(scores, dtype=np.float64))] = np.nan
+    values = _as_scores(scores)
+    keys = np.where(np.isnan(values), np.inf, -values)
+    order = np.argsort(keys, axis=-1)
+    changes = _changes(np.take_along_axis(keys, order, axis=-1))
+    places = np.arange(1, values.shape[-1] + 1, dtype=np.float64)
+    first = np.maximum.accumulate(np.where(changes[..., :-1], places, 0.0), axis=-1)
+    last = np.minimum.accumulate(np.where(changes[..., :0:-1], places[::-1], np.inf), axis=-1)[..., ::-1]
+    ranks = np.empty_like(keys)
+    np.put_along_axis(ranks, order, (first + last) / 2.0, axis=-1)
+    ranks[np.isnan(values)] = np.nan
     return ranks
 
 
 def tied_pairs(scores: ArrayLike) -> Indices:
-    """[...], how many pairs of ranked prompts have the same score, in each row of ``scores`` (or ranks) [..., M]."""
-    first, last = _places(scores)
-    tied_with = np.where(np.isnan(np.asarray(scores, dtype=np.float64)), 0, last - first)
-    pairs: Indices = np.asarray(tied_with.sum(axis=-1) / 2.0, dtype=np.int64)
+    """[...], how many pairs of ranked prompts have the same score, in each row of ``scores`` (or ranks) [..., M].
+
+    Raises ValueError as `fair_ranks` does.
+
+    >>> tied_pairs([[2.0, 2.0, 2.0, 1.0], [1.0, 2.0, 3.0, 3.0]])
+    array([3, 1])
+    """
+    ordered = np.sort(_as_scores(scores), axis=-1)
+    # nan differs from nan, so that each is a group of its own.
+    begins = _changes(ordered)[..., :-1]
+    place = np.arange(ordered.shape[-1])
+    pairs: Indices = (place - np.maximum.accumulate(np.where(begins, place, 0), axis=-1)).sum(axis=-1)
     return pairs
 
 
 def ranked_pairs(scores: ArrayLike) -> Indices:
-    """[...], how many pairs of prompts have a score each, in each row of ``scores`` (or ranks) [..., M]."""
+    """[...], how many pairs of prompts have a score each, in each row of ``scores`` (or ranks) [..., M].
+
+    >>> ranked_pairs([[2.0, 2.0, 1.0], [1.0, 2.0, np.nan]])
+    array([3, 1])
+    """
     ranked = (~np.isnan(np.asarray(scores, dtype=np.float64))).sum(axis=-1)
     pairs: Indices = np.asarray(ranked * (ranked - 1) // 2, dtype=np.int64)
     return pairs
 
 
 def tied_on_top(ranks: ArrayLike) -> Indices:
-    """[...], how many prompts share the best score, from fair ``ranks`` [..., M]; 0 where nothing is ranked."""
+    """[...], how many prompts share the best score, from fair ``ranks`` [..., M]; 0 where nothing is ranked.
+
+    >>> tied_on_top([[1.5, 1.5, 3.0], [1.0, 2.5, 2.5]])
+    array([2, 1])
+    """
     values = np.asarray(ranks, dtype=np.float64)
     # The first t of a row share the average of the places 1..t.
     best = np.fmin.reduce(values, axis=-1)
@@ -63,39 +90,34 @@ def top_set(ranks: ArrayLike, m: int) -> Floats:
     prompts is nan throughout.
 
     Raises ValueError when m is not in 1..M.
+
+    >>> top_set([[1.0, 3.0, 3.0, 3.0], [1.5, 1.5, 3.0, 4.0]], 2).round(3)
+    array([[1.   , 0.333, 0.333, 0.333],
+           [1.   , 1.   , 0.   , 0.   ]])
     """
-    values = np.asarray(ranks, dtype=np.float64)
+    values = np.atleast_1d(np.asarray(ranks, dtype=np.float64))
     if m != int(m) or not 1 <= m <= values.shape[-1]:
         raise ValueError(f"a top set of {m!r} of {values.shape[-1]} prompts does not exist")
-    first, last = _places(-values)
-    size = last - first + 1.0
-    weights = np.clip(m - (first - 1.0), 0.0, size) / size
-    ranked = ~np.isnan(values)
-    weights[~ranked] = 0.0
-    weights[ranked.sum(axis=-1) < m] = np.nan
+    # nan sorts last, so the border is nan where fewer than m are ranked.
+    border = np.partition(values, m - 1, axis=-1)[..., m - 1 : m]
+    before, tied = values < border, values == border
+    left = m - before.sum(axis=-1, keepdims=True)
+    weights: Floats = before + tied * (left / np.maximum(tied.sum(axis=-1, keepdims=True), 1))
+    weights[np.isnan(border[..., 0])] = np.nan
     return weights
 
 
-def _places(scores: ArrayLike) -> tuple[Floats, Floats]:
-    """First and last place (1 = best) of the tied group that each score belongs to; nan comes last, each tied with all."""
+def _as_scores(scores: ArrayLike) -> Floats:
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim == 0 or values.shape[-1] == 0:
         raise ValueError("a ranking needs at least one prompt")
     if np.isinf(values).any():
         raise ValueError("a score must be finite, or nan where there is none")
-    size = values.shape[-1]
-    keys = -values
-    keys[np.isnan(keys)] = np.inf
-    order = np.argsort(keys, axis=-1, kind="stable")
-    ordered = np.take_along_axis(keys, order, axis=-1)
-    changes = ordered[..., 1:] != ordered[..., :-1]
-    edge = np.ones((*values.shape[:-1], 1), dtype=bool)
-    places = np.arange(1, size + 1, dtype=np.float64)
-    begins = np.concatenate([edge, changes], axis=-1)
-    ends = np.concatenate([changes, edge], axis=-1)
-    first_sorted = np.maximum.accumulate(np.where(begins, places, 0.0), axis=-1)
-    last_sorted = np.flip(np.minimum.accumulate(np.flip(np.where(ends, places, np.inf), -1), axis=-1), -1)
-    first, last = np.empty_like(keys), np.empty_like(keys)
-    np.put_along_axis(first, order, first_sorted, axis=-1)
-    np.put_along_axis(last, order, last_sorted, axis=-1)
-    return first, last
+    return values
+
+
+def _changes(ordered: Floats) -> NDArray[np.bool_]:
+    """[..., M + 1], whether a group of equal values ends before each of the M sorted ones; True at both ends."""
+    changes = np.ones((*ordered.shape[:-1], ordered.shape[-1] + 1), dtype=bool)
+    np.not_equal(ordered[..., 1:], ordered[..., :-1], out=changes[..., 1:-1])
+    return changes

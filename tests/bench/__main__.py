@@ -6,7 +6,7 @@ import argparse
 import importlib
 import json
 
-SUITES = ("terminal",)
+SUITES = ("stats", "terminal")
 
 
 def main() -> None:

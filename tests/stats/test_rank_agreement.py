@@ -6,15 +6,17 @@ import time
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats as scipy_stats
 
-from stats import rank_agreement
+from stats import rank_agreement, rank_correlation
 from stats.rank_agreement import all_pairs, between, mean_over_pairs, summarise
 from stats.ranks import fair_ranks
+from stats.subsets import Condition, resampled_means, seed_pairs
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
@@ -35,10 +37,10 @@ def by_scipy(a: Matrix, b: Matrix) -> tuple[float, float]:
     return float(tau), float(rho)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.one_of(complete, with_gaps))
 def test_tau_and_rho_are_those_of_scipy(scores: Matrix) -> None:
-    ranks = fair_ranks(scores)
+    ranks = fair_ranks(scores[:4])
     both = all_pairs(ranks, 1)
     for a, row in enumerate(ranks):
         for b, other in enumerate(ranks):
@@ -47,22 +49,38 @@ def test_tau_and_rho_are_those_of_scipy(scores: Matrix) -> None:
             assert both.rho[a, b] == pytest.approx(rho, abs=1e-12, nan_ok=True)
 
 
-def test_long_rankings_are_those_of_scipy_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank_agreement, "_TILE_CELLS", 1000)
+@pytest.mark.parametrize("gaps", [0.0, 0.15])
+@pytest.mark.parametrize("tile_cells", [1000, 1 << 22])
+def test_many_long_rankings_are_those_of_pandas(monkeypatch: pytest.MonkeyPatch, gaps: float, tile_cells: int) -> None:
+    """Ties, missing values, a row of equal scores, one without any and one with a single one."""
+    monkeypatch.setattr(rank_correlation, "_TILE_CELLS", tile_cells)
+    monkeypatch.setattr(rank_correlation, "_CACHE_CELLS", tile_cells)
+    monkeypatch.setattr(rank_agreement, "_BLOCK", 7)
     generator = np.random.default_rng(5)
-    scores = generator.integers(0, 40, (6, 150)).astype(float)
-    scores[2, 7:20] = np.nan
-    for part in (scores[[0, 1, 3, 4, 5]], scores):
-        ranks = fair_ranks(part)
-        both = all_pairs(ranks, 10)
-        for a, row in enumerate(ranks):
-            for b, other in enumerate(ranks):
-                tau, rho = by_scipy(row, other)
-                assert both.tau_b[a, b] == pytest.approx(tau, abs=1e-12)
-                assert both.rho[a, b] == pytest.approx(rho, abs=1e-12)
-        means = mean_over_pairs(ranks, 10)
-        above = np.triu_indices(len(ranks), 1)
-        assert means.tau_b == pytest.approx(both.tau_b[above].mean(), abs=1e-12)
+    scores = generator.integers(0, 40, (30, 60)).astype(float)
+    scores[3], scores[4] = 7.0, scores[5]
+    scores[generator.random(scores.shape) < gaps] = np.nan
+    if gaps:
+        scores[8], scores[9, 1:] = np.nan, np.nan
+    ranks = fair_ranks(scores)
+    both, means = all_pairs(ranks, 10), mean_over_pairs(ranks, 10)
+    above = np.triu_indices(len(ranks), 1)
+    for name, method in (("tau_b", "kendall"), ("rho", "spearman")):
+        expected = pd.DataFrame(scores).T.corr(method=method, min_periods=2).to_numpy()
+        assert getattr(both, name)[above] == pytest.approx(expected[above], abs=1e-12, nan_ok=True)
+        assert (getattr(both, name) == getattr(both, name).T)[~np.isnan(getattr(both, name))].all()
+        part = getattr(between(ranks[:11], ranks[5:], 10), name)
+        assert part == pytest.approx(getattr(both, name)[:11, 5:], abs=0, nan_ok=True)
+        assert getattr(means, name) == pytest.approx(np.nanmean(expected[above]), abs=1e-12)
+    assert means.topm == pytest.approx(np.nanmean(both.topm[above]), abs=1e-12)
+    assert both.tau_b[4, 5] == both.rho[4, 5] or gaps
+    assert np.isnan(both.tau_b[3]).all() and np.isnan(both.rho[3]).all()
+
+
+def test_equal_and_opposite_long_rankings_agree_by_exactly_one() -> None:
+    ranks = fair_ranks(np.random.default_rng(2).integers(0, 90, (1, 200)).astype(float))
+    both = between(ranks, np.vstack([ranks, 201.0 - ranks]), 1)
+    assert both.tau_b.tolist() == both.rho.tolist() == [[1.0, -1.0]]
 
 
 @settings(deadline=None)
@@ -134,6 +152,42 @@ def test_summary_by_hand() -> None:
     assert (two.mean, two.std_over_pairs, two.standard_error) == (0.2, None, None)
 
 
+def by_leaving_out_each_seed(values: list[tuple[float, int, int]]) -> float:
+    """The jackknife in its plain form: the mean over the pairs without seed s, for every s."""
+    seeds = sorted({seed for _, *ends in values for seed in ends})
+    left_out = [np.mean([value for value, a, b in values if seed not in (a, b)]) for seed in seeds]
+    return float(np.sqrt((len(seeds) - 1) / len(seeds) * np.sum((left_out - np.mean(left_out)) ** 2)))
+
+
+@settings(deadline=None)
+@given(st.integers(4, 8), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_the_jackknife_is_that_of_a_plain_loop(n_seeds: int, n_sizes: int, random: int) -> None:
+    """Conditions of several k in any order; pairs have the same k and different seeds; one pair is undefined."""
+    generator = np.random.default_rng(random)
+    conditions = [Condition(int(seed), k + 1) for k in range(n_sizes) for seed in generator.permutation(n_seeds)]
+    matrix = generator.random((len(conditions), len(conditions)))
+    pairs = seed_pairs(conditions)
+    matrix[tuple(pairs[0])] = np.nan
+    figure = summarise(matrix, pairs, [condition.seed for condition in conditions])
+    known = [(matrix[a, b], conditions[a].seed, conditions[b].seed) for a, b in pairs[1:]]
+    assert figure.standard_error == pytest.approx(by_leaving_out_each_seed(known), abs=1e-12)
+    assert (figure.pairs, figure.undefined) == (len(pairs) - 1, 1)
+
+
+@pytest.mark.slow
+def test_the_jackknife_is_not_too_small_and_the_spread_of_pairs_is_no_error() -> None:
+    """2,000 sweeps of five seeds: the squared jackknife error averages the true variance or more (Efron and Stein)."""
+    outcomes = (np.random.default_rng(1).random((400, 8)) < np.linspace(0.35, 0.65, 8)).astype(float)
+    ranks = fair_ranks(resampled_means(outcomes, 50, 10_000)).reshape(2000, 5, 8)
+    pairs = np.stack(np.triu_indices(5, 1), axis=1)
+    found = [summarise(all_pairs(sweep, 1).tau_b, pairs, range(5)) for sweep in ranks]
+    true = np.std([figure.mean for figure in found], ddof=1)
+    jackknife = np.sqrt(np.mean([(figure.standard_error or 0.0) ** 2 for figure in found]))
+    naive = np.sqrt(np.mean([(figure.std_over_pairs or 0.0) ** 2 / 10 for figure in found]))
+    assert 1.0 <= jackknife / true < 1.4
+    assert naive / true < 0.8
+
+
 def test_undefined_pairs_are_counted_and_left_out() -> None:
     matrix = np.array([[1.0, np.nan, 0.4], [np.nan, 1.0, 0.8], [0.4, 0.8, 1.0]])
     figure = summarise(matrix, [[0, 1], [0, 2], [1, 2]], [0, 1, 2])
@@ -161,8 +215,15 @@ def test_impossible_input_is_refused() -> None:
         summarise(np.ones((2, 2)), [[0, 1]], [0, 1, 2])
     with pytest.raises(ValueError, match="does not exist"):
         summarise(np.ones((2, 2)), [[0, 2]], [0, 1])
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="conditions x prompts"):
         all_pairs(np.ones(3), 1)
+    for row in ([1.0, 1.0, 3.0], [0.2, 2.0, 3.8], [0.0, 3.0, 3.0], [1.0, 3.0, np.nan]):
+        with pytest.raises(ValueError, match="row 1 holds no fair ranks"):
+            mean_over_pairs([[1.0, 2.0, 3.0], row], 1)
+    with pytest.raises(ValueError, match="lack no prompt"):
+        rank_correlation.mean_kendall_tau_b([[1.0, np.nan]])
+    with pytest.raises(ValueError, match="too many prompts"):
+        rank_correlation.kendall_tau_b(np.arange(1.0, 5795.0)[None, :])
 
 
 def test_a_thousand_conditions_of_twenty_prompts_take_well_under_a_second() -> None:
