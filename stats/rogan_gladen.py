@@ -17,6 +17,7 @@ from other data like it, and from labels balanced by the expert's verdict.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,10 @@ from stats.intervals import Interval, normal_quantile
 from stats.proportion_limits import Limits, wilson_limits
 
 Floats = NDArray[np.float64]
+NotIdentified = Literal["too_few_failures", "too_few_goods", "no_better_than_chance"]
+
+FEWEST_LABELS: Final = 15
+"""Labels with each of the expert's verdicts below which no rate is corrected by TPR and TNR."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +201,27 @@ def youden_limits(
     low = j - np.sqrt((tpr - tpr_low) ** 2 + (tnr - tnr_low) ** 2)
     high = j + np.sqrt((tpr_high - tpr) ** 2 + (tnr_high - tnr) ** 2)
     return np.where(known, low, -1.0), np.where(known, high, 1.0)
+
+
+def not_identified(
+    caught: float, failures: float, passed: float, goods: float, confidence: float = 0.95
+) -> NotIdentified | None:
+    """Why TPR and TNR correct no rate, or None when they do: then any theta in [0, 1] is as good as another.
+
+    Too few labelled failures or good answers (below `FEWEST_LABELS`), or an interval of Youden's J that touches 0, as it
+    does for every J <= 0. Raises ValueError when a count is above its total.
+
+    >>> not_identified(caught=30, failures=40, passed=78, goods=80) is None
+    True
+    >>> not_identified(8, 8, 60, 80), not_identified(12, 20, 40, 80)
+    ('too_few_failures', 'no_better_than_chance')
+    """
+    low, _ = youden_limits(caught, failures, passed, goods, confidence)
+    if failures < FEWEST_LABELS:
+        return "too_few_failures"
+    if goods < FEWEST_LABELS:
+        return "too_few_goods"
+    return None if low > 0.0 else "no_better_than_chance"
 
 
 def _share(value: ArrayLike, name: str) -> Floats:
