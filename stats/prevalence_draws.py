@@ -83,7 +83,7 @@ def flat_draws(
     """Draws from the posterior of theta with flat priors on theta, TPR and TNR, those with J > 0 only.
 
     A flat prior on p gives theta the density J on the values that TPR and TNR allow, so draws with theta in [0, 1] are
-    kept with weight 1/J. They never pile up at 0: an interval at a low rate tends to leave 0 out, if only just.
+    kept with weight 1/J; they come sorted. They never pile up at 0: an interval at a low rate tends to leave 0 out, if only just.
 
     Raises ValueError as `jeffreys_draws` does, and when hardly any draw is possible.
 
@@ -100,8 +100,11 @@ def flat_draws(
     possible = (j > 0.0) & (theta >= 0.0) & (theta <= 1.0)
     if possible.sum() < 100:
         raise ValueError("the judge's share of failures does not fit its TPR and TNR: hardly any draw is possible")
-    weights = 1.0 / j[possible]
-    return np.asarray(rng.choice(theta[possible], size=draws, p=weights / weights.sum()), dtype=np.float64)
+    # Systematic resampling: one random start, then even steps through the weights, so that little is added to the noise.
+    order = np.argsort(theta[possible])
+    reached = np.cumsum((1.0 / j[possible])[order])
+    steps = (np.arange(draws) + rng.random()) * reached[-1] / draws
+    return np.asarray(theta[possible][order][np.searchsorted(reached, steps)], dtype=np.float64)
 
 
 def by_judge_draws(
