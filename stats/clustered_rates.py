@@ -1,0 +1,199 @@
+"""Corrected failure rates when rows repeat a case: epochs of one item, turns of one conversation.
+
+Positive = the judge reports a failure. Such rows are not independent; an interval that takes them so is too short. The
+estimates stay what they are, `stats.post_stratified` and `stats.rogan_gladen`. Their variance comes from each row's
+influence on the estimate, summed within a case, so that any correlation within a case counts, also between a label and
+the judge's verdicts. The design effect (that variance over the one of independent rows, at least 1) then divides every
+count, and t with the number of labelled cases - 1 takes the place of z.
+
+>>> flagged = [1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0]
+>>> failures = [1, 1, 0, 0, 0, 0, 0, 1, 1, 1, float("nan"), float("nan")]
+>>> found = post_stratified_by_case(flagged, failures, cases=[1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6])
+>>> round(found.estimate.value, 2), found.labelled_rows, found.labelled_cases
+(0.45, 10, 5)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stats.corrected_rates import RateEstimate, RateInterval, Refusal
+from stats.intervals import normal_quantile
+from stats.post_stratified import FEWEST_FOR_LOGIT, post_stratified_limits, post_stratified_moments
+from stats.rogan_gladen import lang_reiczigel, not_identified, rogan_gladen
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClusteredRate:
+    """A corrected rate with an interval that respects cases, and how much there is behind it.
+
+    rows, cases: judged ones. labelled_rows, labelled_cases: those with a label and a judge verdict. design_effect: how
+    many rows of these data tell as much as one independent row; None where there is no estimate.
+    """
+
+    estimate: RateEstimate
+    rows: int
+    cases: int
+    labelled_rows: int
+    labelled_cases: int
+    design_effect: float | None
+
+
+def post_stratified_by_case(
+    flagged: ArrayLike, failures: ArrayLike, cases: Sequence[Hashable], confidence: float = 0.95
+) -> ClusteredRate:
+    """theta = (1-p) mu0 + p mu1 from rows grouped by ``cases``; labels random, alone or within the judge's verdicts.
+
+    ``flagged`` [N]: the judge's verdict on each row, 1 = failure, 0 = pass, nan = none; ``failures`` [N]: the expert's,
+    nan = not labelled. A row without a verdict is in nothing. Refused ('verdict_without_labels', 'one_case') when a
+    verdict of the judge has no label or fewer than two cases are labelled.
+
+    Raises ValueError when lengths differ, another number is among the verdicts, or there is no verdict.
+
+    Source: linearisation and clusters, Binder (1983), International Statistical Review 51, 279-292; dividing counts by
+    the design effect, Korn and Graubard (1998), Survey Methodology 24, 193-201.
+
+    >>> one_row_each = post_stratified_by_case([1, 1, 0, 0], [1, 0, 1, 0], cases="abcd")
+    >>> one_row_each.design_effect >= 1.0
+    True
+    """
+    f, cases_of = _verdicts(flagged, cases)
+    y, _ = _verdicts(failures, cases)
+    judged = ~np.isnan(f)
+    labelled = judged & ~np.isnan(y)
+    f, y = np.where(judged, f, 0.0), np.where(labelled, y, 0.0)
+    tp, fn, fp, tn = _table(f[labelled], y[labelled])
+    n, k, m1, m0 = float(judged.sum()), float(f.sum()), tp + fp, fn + tn
+    sizes = _Sizes.of(judged, labelled, cases_of)
+    if min(m1, m0) == 0.0:
+        return sizes.refused("verdict_without_labels")
+    if sizes.labelled_cases < 2:
+        return sizes.refused("one_case")
+    p, mu1, mu0 = k / n, tp / m1, fn / m0
+    influence = judged * (mu1 - mu0) * (f - p) / n
+    influence = influence + labelled * (f * p / m1 * (y - mu1) + (1.0 - f) * (1.0 - p) / m0 * (y - mu0))
+    value, independent = (float(part) for part in post_stratified_moments(tp, fn, fp, tn, k, n))
+    effect = _design_effect(influence, cases_of, independent, sizes.labelled_cases, labelled)
+    a, b, c, d, k, n = (count / effect for count in (tp, fn, fp, tn, k, n))
+    low, high = post_stratified_limits(a, b, c, d, k, n, _t_confidence(confidence, sizes.labelled_cases))
+    interval: RateInterval = "mover" if min(a, b, c, d) < FEWEST_FOR_LOGIT else "logit"
+    return sizes.found(RateEstimate(value, float(low), float(high), "post-stratified", interval), effect)
+
+
+def rogan_gladen_by_case(
+    flagged: ArrayLike,
+    cases: Sequence[Hashable],
+    labelled_flagged: ArrayLike,
+    labelled_failures: ArrayLike,
+    labelled_cases: Sequence[Hashable],
+    confidence: float = 0.95,
+) -> ClusteredRate:
+    """theta = (p + TNR - 1)/J from rows grouped by case; labels random or by the expert's verdict, also on other data.
+
+    ``flagged`` [N] are the judge's verdicts that p is taken over; ``labelled_flagged`` and ``labelled_failures`` [m] the
+    judge's and the expert's on the labelled rows. A case that has the same name in ``cases`` and ``labelled_cases`` is
+    one case. Lang-Reiczigel's interval of the divided counts. Refused as `stats.rogan_gladen.not_identified` says of
+    these, or with 'one_case'. Raises ValueError as `post_stratified_by_case` does.
+
+    >>> found = rogan_gladen_by_case([1, 0, 0, 0], "abcd", [1, 1, 0, 0], [1, 1, 0, 0], "wxyz")
+    >>> found.estimate.reason
+    'too_few_failures'
+    """
+    whole = [*cases, *labelled_cases]
+    f, _ = _verdicts(
+        np.concatenate([np.asarray(flagged, dtype=np.float64), np.asarray(labelled_flagged, dtype=np.float64)]), whole
+    )
+    y, cases_of = _verdicts(
+        np.concatenate([np.full(len(cases), np.nan), np.asarray(labelled_failures, dtype=np.float64)]), whole
+    )
+    first = np.arange(len(whole)) < len(cases)
+    judged, labelled = first & ~np.isnan(f), ~first & ~np.isnan(f) & ~np.isnan(y)
+    f, y = np.where(np.isnan(f), 0.0, f), np.where(labelled, y, 0.0)
+    tp, fn, fp, tn = _table(f[labelled], y[labelled])
+    n, k, m1, m0 = float(judged.sum()), float(f[judged].sum()), tp + fn, fp + tn
+    sizes = _Sizes.of(judged, labelled, cases_of)
+    reason = not_identified(tp, m1, tn, m0, confidence)
+    if reason is not None:
+        return sizes.refused(reason)
+    if sizes.labelled_cases < 2:
+        return sizes.refused("one_case")
+    p, tpr, tnr = k / n, tp / m1, tn / m0
+    j = tpr + tnr - 1.0
+    theta = float(rogan_gladen(p, tpr, tnr))
+    influence = judged * (f - p) / n / j
+    influence = influence - labelled * y * theta / j * (f - tpr) / m1
+    influence = influence + labelled * (1.0 - y) * (1.0 - theta) / j * (1.0 - f - tnr) / m0
+    independent = p * (1.0 - p) / n + theta**2 * tpr * (1.0 - tpr) / m1 + (1.0 - theta) ** 2 * tnr * (1.0 - tnr) / m0
+    effect = _design_effect(influence, cases_of, independent / j**2, sizes.labelled_cases, labelled)
+    k, n, tp, m1, tn, m0 = (count / effect for count in (k, n, tp, m1, tn, m0))
+    by_t = _t_confidence(confidence, sizes.labelled_cases)
+    reason = not_identified(tp, m1, tn, m0, by_t)
+    if reason is not None:
+        return sizes.refused(reason)
+    limits, value = lang_reiczigel(k, n, tp, m1, tn, m0, by_t), min(max(theta, 0.0), 1.0)
+    low, high = min(limits.low, value), max(limits.high, value)
+    return sizes.found(RateEstimate(value, low, high, "Rogan-Gladen", "Lang-Reiczigel"), effect)
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    rows: int
+    cases: int
+    labelled_rows: int
+    labelled_cases: int
+
+    @classmethod
+    def of(cls, judged: NDArray[np.bool_], labelled: NDArray[np.bool_], cases_of: NDArray[np.int64]) -> _Sizes:
+        return cls(
+            int(judged.sum()), np.unique(cases_of[judged]).size, int(labelled.sum()), np.unique(cases_of[labelled]).size
+        )
+
+    def found(self, estimate: RateEstimate, effect: float | None) -> ClusteredRate:
+        return ClusteredRate(estimate, self.rows, self.cases, self.labelled_rows, self.labelled_cases, effect)
+
+    def refused(self, reason: Refusal) -> ClusteredRate:
+        return self.found(RateEstimate(None, 0.0, 1.0, "none", "none", reason), None)
+
+
+def _verdicts(values: ArrayLike, cases: Sequence[Hashable]) -> tuple[Floats, NDArray[np.int64]]:
+    held = np.asarray(values, dtype=np.float64)
+    if held.shape != (len(cases),):
+        raise ValueError(f"each of {len(cases)} rows needs one verdict, got the shape {held.shape}")
+    if not np.isin(held[~np.isnan(held)], (0.0, 1.0)).all():
+        raise ValueError("a verdict must be 1 (failure), 0 (pass) or nan (none)")
+    numbers: dict[Hashable, int] = {}
+    return held, np.array([numbers.setdefault(case, len(numbers)) for case in cases], dtype=np.int64)
+
+
+def _table(flagged: Floats, failures: Floats) -> tuple[float, float, float, float]:
+    tp = float((flagged * failures).sum())
+    return tp, float(failures.sum()) - tp, float(flagged.sum()) - tp, float(((1.0 - flagged) * (1.0 - failures)).sum())
+
+
+def _design_effect(
+    influence: Floats, cases_of: NDArray[np.int64], independent: float, labelled_cases: int, labelled: NDArray[np.bool_]
+) -> float:
+    if independent <= 0.0:
+        # Without any disagreement nothing shows how alike the rows of a case are: take them for copies.
+        sizes = np.bincount(cases_of[labelled]).astype(np.float64)
+        return float((sizes**2).sum() / sizes.sum())
+    sums = np.bincount(cases_of, weights=influence)
+    variance = labelled_cases / (labelled_cases - 1) * float((sums**2).sum())
+    return max(variance / independent, 1.0)
+
+
+def _t_confidence(confidence: float, labelled_cases: int) -> float:
+    """The confidence whose normal quantile is the t quantile of ``confidence`` with labelled_cases - 1 degrees of freedom."""
+    from scipy.special import stdtrit
+
+    normal_quantile(confidence)
+    quantile = float(stdtrit(labelled_cases - 1, 0.5 + confidence / 2.0))
+    # Beyond 8 the normal distribution has no digits left; so few cases tell nothing anyway.
+    return 2.0 * NormalDist().cdf(min(quantile, 8.0)) - 1.0
