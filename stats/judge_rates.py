@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stats.confusion import Confusion, Estimate
-from stats.intervals import Interval
+from stats.confusion import Confusion
+from stats.intervals import Estimate, Interval
 from stats.post_stratified import JudgedSample
 from stats.prevalence_draws import DRAWS, SEED, by_judge_draws, equal_tailed
 from stats.proportion_limits import wilson_limits

@@ -48,19 +48,19 @@ FIGURES: Final = ("tau_b", "rho", "top1", "topm")
 class StabilityRow:
     """How two seeds agree at one k: ``drawn`` over the pairs of the given seeds, by figure, and ``expected`` of any two.
 
-    overlap: the share of items that two subsets are expected to have in common, k/N; 1 - overlap is the
+    expected is None where expectations are worked out from fewer than k items. overlap: the share of items that two subsets are expected to have in common, k/N; 1 - overlap is the
     finite-population factor.
     """
 
     k: int
     drawn: dict[str, PairSummary]
-    expected: Stability
+    expected: Stability | None
     overlap: float
 
 
 @dataclass(frozen=True)
 class ReferenceRow:
-    """How a seed agrees with the modal ranking of the others at one k, drawn and, by figure, expected."""
+    """How a seed agrees with the modal ranking of the others at one k, drawn and, by figure, expected (none: see above)."""
 
     k: int
     drawn: ReferenceAgreement
@@ -106,17 +106,23 @@ def protocol(
     z: float = 1.0,
     holdout: Holdout = "seed",
     draws: int = DRAWS,
+    expect_on: ArrayLike | None = None,
 ) -> Protocol:
     """The tables for ``outcomes`` [N, M] (0/1 or any finite numbers, nan where missing) under ``seeds`` x ``ks``.
 
     ``m`` is the size of the top set, and taken as M where there are fewer prompts; z belongs to the LCB rule, which has
     no row with a single condition. ``draws`` is the number of conditions of each k that simulated figures come from.
+    Expected figures are those of ``expect_on`` [n, M], all of ``outcomes`` unless said: while outcomes still come, the
+    items that every prompt has answered; they are missing at a k above n.
 
     Raises ValueError when there is no seed or one is repeated, on a k or m below 1, on a z that is negative or not
     finite, on draws below 2, or on outcomes as `stats.subsets.score_matrix` does.
     """
     values = as_outcomes(outcomes)
+    known = values if expect_on is None else np.asarray(expect_on, dtype=np.float64)
     n_items, n_prompts = values.shape
+    if known.ndim != 2 or known.shape[1] != n_prompts:
+        raise ValueError(f"expectations need outcomes of the same {n_prompts} prompts, got the shape {known.shape}")
     if not len(seeds) or len(set(seeds)) < len(seeds):
         raise ValueError(f"a protocol needs seeds, each once, got {list(seeds)!r}")
     if m < 1 or not len(ks) or min(ks) < 1:
@@ -130,33 +136,34 @@ def protocol(
     return Protocol(
         scores=scores,
         m=top,
-        stability=tuple(_stability_row(values, ranks[of_k[k]], seeds, k, top, draws) for k in possible),
-        reference=tuple(
-            ReferenceRow(
-                k,
-                against_others(ranks[of_k[k]], top),
-                expected_reference(values, k, top, len(seeds), max(1, draws // len(seeds))),
-            )
-            for k in possible
-        ),
-        selection=_selection_rows(values, scores, len(seeds), possible, z, holdout, draws),
+        stability=tuple(_stability_row(known, n_items, ranks[of_k[k]], seeds, k, top, draws) for k in possible),
+        reference=tuple(_reference_row(known, ranks[of_k[k]], k, top, draws) for k in possible),
+        selection=_selection_rows(known, scores, len(seeds), possible, z, holdout, draws),
         holdout=holdout,
         left_out=tuple(k for k in sizes if k > n_items),
     )
 
 
-def _stability_row(values: Floats, ranks: Floats, seeds: Sequence[int], k: int, m: int, draws: int) -> StabilityRow:
+def _stability_row(
+    known: Floats, n_items: int, ranks: Floats, seeds: Sequence[int], k: int, m: int, draws: int
+) -> StabilityRow:
     agreement, pairs = all_pairs(ranks, m), seed_pairs([Condition(seed, k) for seed in seeds])
     return StabilityRow(
         k,
         drawn={name: summarise(getattr(agreement, name), pairs, np.array(seeds)) for name in FIGURES},
-        expected=stability(values, k, m, draws),
-        overlap=k / len(values),
+        expected=stability(known, k, m, draws) if k <= len(known) else None,
+        overlap=k / n_items,
     )
 
 
+def _reference_row(known: Floats, ranks: Floats, k: int, m: int, draws: int) -> ReferenceRow:
+    n_seeds = len(ranks)
+    expected = expected_reference(known, k, m, n_seeds, max(1, draws // n_seeds)) if k <= len(known) else {}
+    return ReferenceRow(k, against_others(ranks, m), expected)
+
+
 def _selection_rows(
-    values: Floats,
+    known: Floats,
     scores: ScoreMatrix,
     n_seeds: int,
     ks: tuple[int, ...],
@@ -168,7 +175,9 @@ def _selection_rows(
         return ()
     means = scores.means
     left_out = leave_one_out(means, scores.conditions, z, holdout)
-    expected = expected_leave_out(values, n_seeds, ks, z, holdout, max(1, draws // n_seeds))
+    expected = {rule: Figure(None, "approximate") for rule in ("mean", "lcb", "borda")}
+    if ks[-1] <= len(known):
+        expected = expected_leave_out(known, n_seeds, ks, z, holdout, max(1, draws // n_seeds))
     rows = [RuleRow("mean", by_mean(means), left_out.mean, expected["mean"])]
     if len(means) > 1:
         held_out = left_out.lcb or HeldOut(None, None, 0, 0)

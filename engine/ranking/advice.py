@@ -9,6 +9,9 @@ from typing import Final
 HIGH_TAU: Final = 0.6
 """From here on two rankings count as alike: eight of ten pairs of prompts stand in the same order."""
 
+MANY_ITEMS: Final = 100_000
+"""More items than these are a way of saying never."""
+
 LOW_TOP1: Final = 0.5
 SAFE_TOP1: Final = 0.9
 """Below the one, two seeds rather disagree on the best prompt; from the other on, they nearly always agree."""
@@ -32,49 +35,72 @@ def advise(
     leaders: Sequence[str],
     mean: float | None,
     headlines: Sequence[Headline],
+    best_set: Sequence[str] | None = None,
+    winner_items: int | None = None,
     settled: bool = True,
 ) -> str:
     """One sentence, ending in a full stop, on whether to ship the leader.
 
     ``leaders`` are the prompts with the best mean over all ``n_items`` (several when tied), ``ranked`` how many prompts
-    have a mean. It speaks of the largest k that is at most half of the items: subsets larger than that agree because
-    they overlap. Ties are always said. Not ``settled``: outcomes still come.
+    have a mean. It leads with the ``best_set``, the prompts that may be the best (None where that is not known), and the
+    ``winner_items`` that would tell (None where no number would). Of stability it speaks at the largest k that is at
+    most half of the items: subsets larger than that agree because they overlap. Ties are always said. Not ``settled``:
+    outcomes still come.
     """
     if ranked < 2:
         return f"There is nothing to rank: {'one prompt has' if ranked else 'no prompt has'} outcomes."
-    first = _first(leaders, mean, n_items)
     if len(leaders) == ranked:
         return f"Nothing tells the prompts apart: all {ranked:,} tie with {number(mean)} over {_items(n_items)}."
+    first = _first(leaders, mean, n_items) + _best(best_set, leaders, ranked, winner_items)
+    return f"{first}; {_stability(headlines, n_items, len(leaders), settled=settled)}."
+
+
+def _best(best_set: Sequence[str] | None, leaders: Sequence[str], ranked: int, winner_items: int | None) -> str:
+    if best_set is None:
+        return ""
+    others = [name for name in best_set if name not in leaders]
+    if len(best_set) == 1:
+        return ", and no other can be the best"
+    named = f" ({_listed(others)} besides)" if others else ""
+    which = f"any of the {ranked:,}" if len(best_set) == ranked else f"{len(best_set):,} of {ranked:,}"
+    if winner_items is None:
+        tells = ""
+    elif winner_items > MANY_ITEMS:
+        tells = f", and more than {MANY_ITEMS:,} new items would be needed to tell"
+    else:
+        tells = f", and about {_rounded(winner_items):,} new items would tell"
+    return f", but {which} may be the best{named}{tells}"
+
+
+def _stability(headlines: Sequence[Headline], n_items: int, leaders: int, *, settled: bool) -> str:
     shown = headline(headlines, n_items)
     if shown is None and not settled:
-        return f"{first}; how stable that is shows once more items are answered by every prompt{_tied_first(leaders)}."
+        return "how stable that is shows once more items are answered by every prompt"
     if shown is None:
-        return (
-            f"{first}, but how stable that is cannot be said: no subset size asked for is below the "
-            f"{_items(n_items)} there are{_tied_first(leaders)}."
-        )
+        return f"how stable that is cannot be said, because no subset size asked for is below the {_items(n_items)} there are"
     at, ties = f"at k = {shown.k:,}", _ties(shown)
     if shown.tau_b is None or shown.top1 is None:
-        return f"{first}, but {at} nothing can be said of its stability, because too little is ranked there; {ties}."
+        return f"{at} nothing can be said of its stability, because too little is ranked there; {ties}"
     alike, same = f"tau-b {number(shown.tau_b, 2)}", percent(shown.top1)
     overlap = _overlap(shown, n_items)
     if shown.top1 < LOW_TOP1 and shown.tau_b >= HIGH_TAU:
         return (
-            f"{first}, but do not ship on that: {at} two seeds order the prompts alike ({alike}) and yet crown the same "
-            f"one only {same} of the time, so the high correlation is no stable choice{overlap}; {ties}."
+            f"do not ship on the first place: {at} two seeds order the prompts alike ({alike}) and yet crown the same one "
+            f"only {same} of the time, so the high correlation is no stable choice{overlap}; {ties}"
         )
     if shown.top1 < LOW_TOP1:
         return (
-            f"{first}, but do not ship on that: {at} two seeds agree little on the order ({alike}) and crown the same "
-            f"prompt {same} of the time{overlap}; {ties}."
+            f"do not ship on the first place: {at} two seeds agree little on the order ({alike}) and crown the same prompt "
+            f"{same} of the time{overlap}; {ties}"
         )
-    if shown.top1 < SAFE_TOP1 or len(leaders) > 1:
+    if shown.top1 < SAFE_TOP1 or leaders > 1:
         return (
-            f"{first}, not safely: {at} two seeds crown the same prompt {same} of the time ({alike}){overlap}; {ties}."
+            f"the first place is not safe: {at} two seeds crown the same prompt {same} of the time ({alike}){overlap}; "
+            f"{ties}"
         )
     return (
-        f"{first}, and {at} two seeds crown the same prompt {same} of the time ({alike}){overlap}, as far as other "
-        f"subsets of these items go; {ties}."
+        f"{at} two seeds crown the same prompt {same} of the time ({alike}){overlap}, as far as other subsets of these "
+        f"items go; {ties}"
     )
 
 
@@ -114,15 +140,8 @@ def _first(leaders: Sequence[str], mean: float | None, n_items: int) -> str:
     return f"{_listed(leaders)} tie for the lead {where}"
 
 
-def _tied_first(leaders: Sequence[str]) -> str:
-    return "" if len(leaders) > 1 else ", and no two prompts tie for the lead"
-
-
 def _ties(shown: Headline) -> str:
-    return (
-        f"{percent(shown.tied_top)} of conditions tie several prompts on top, and {percent(shown.tied_pairs)} of pairs of "
-        f"prompts tie"
-    )
+    return f"{percent(shown.tied_top)} of conditions tie several on top, {percent(shown.tied_pairs)} of pairs of prompts tie"
 
 
 def _overlap(shown: Headline, n_items: int) -> str:
@@ -131,11 +150,17 @@ def _overlap(shown: Headline, n_items: int) -> str:
     return f", which flatters, because the subsets share {percent(shown.k / n_items)} of their items"
 
 
+def _rounded(items: int) -> int:
+    """Two figures are enough of a plan."""
+    step = int(10 ** max(len(str(items)) - 2, 0))
+    return -(-items // step) * step
+
+
 def _listed(names: Sequence[str]) -> str:
     names = [_short(name) for name in names]
     if len(names) > 4:
         return f"{', '.join(names[:3])} and {len(names) - 3:,} more"
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _short(name: str) -> str:

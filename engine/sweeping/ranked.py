@@ -35,5 +35,7 @@ def sentence(results: SweepResults, ranking: Ranking) -> str:
 
 def ranked_json(results: SweepResults, z: float) -> dict[str, Any]:
     """The sweep and its ranking as ``evaldesk sweep --json`` prints them; the ranking as ``evaldesk rank --json`` does."""
+    from engine.ranking.ranking_json import ranking_json
+
     ranking = rank_sweep(results, z)
-    return {**ranking.as_json(), **results_json(results), "advice": sentence(results, ranking)}
+    return {**ranking_json(ranking), **results_json(results), "advice": sentence(results, ranking)}

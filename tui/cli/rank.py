@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EvaldeskError
 from tui.cli.output import plain_console, print_json
+from tui.presentation.ranking_view import RULES
 from tui.widgets.literal import one_line
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from engine.ranking.ranking import Ranking, StabilityAtK
+    from engine.ranking.decision import Decision
+    from engine.ranking.ranking import Ranking
+    from stats.protocol import ReferenceRow, StabilityRow
     from stats.stability import Stability
+
+_FIGURES_WIDTH = 58
+"""What the columns beside the prompts' names take."""
 
 _DESCRIPTION = """\
 Rank prompts from a CSV, JSONL, JSON or Parquet file of outcomes, and say how far the ranking can be trusted. No
@@ -53,11 +59,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Print the ranking; 0 when it was made. Raises EvaldeskError (exit code 2) on input that cannot be read."""
     from engine.ranking.ranking import RankingOptions, rank_file
+    from engine.ranking.ranking_json import ranking_json
 
     options = RankingOptions(tuple(range(1, args.seeds + 1)), _sizes(args.k), args.top, args.z, args.holdout)
     ranking = rank_file(args.file, options)
     if args.json:
-        print_json(ranking.as_json())
+        print_json(ranking_json(ranking))
     else:
         _print(ranking)
     return 0
@@ -82,8 +89,8 @@ def _print(ranking: Ranking) -> None:
     console = plain_console()
     console.print(Text(one_line(ranking.advice), style="bold"))
     console.print()
-    console.print(_scores_table(ranking))
-    if ranking.stability:
+    console.print(_scores_table(ranking, console.width))
+    if ranking.protocol.stability:
         console.print()
         console.print(_stability_table(ranking))
     console.print()
@@ -91,16 +98,19 @@ def _print(ranking: Ranking) -> None:
         console.print(Padding(Text(line), (0, 0, 0, 1), expand=False))
 
 
-def _scores_table(ranking: Ranking) -> Table:
+def _scores_table(ranking: Ranking, width: int) -> Table:
     from rich.text import Text
 
     from engine.ranking.advice import number
 
     table = _grid()
     table.add_column("rank", justify="right")
-    table.add_column("prompt", overflow="ellipsis", no_wrap=True, max_width=40)
-    for name in ("mean", "95 %", "items"):
+    table.add_column("prompt", overflow="ellipsis", no_wrap=True, max_width=max(min(40, width - _FIGURES_WIDTH), 8))
+    for name in ("mean", "95 %", "items", "ranks"):
         table.add_column(name, justify="right")
+    table.add_column("best?")
+    possible = ranking.decision.rank_intervals if ranking.decision else {}
+    ranks = {ranking.table.prompts[column]: f"{low}-{high}" for column, (low, high) in possible.items()}
     for score in ranking.best_first:
         mean = score.mean
         table.add_row(
@@ -109,6 +119,8 @@ def _scores_table(ranking: Ranking) -> Table:
             number(mean.mean),
             "" if mean.low is None else f"[{number(mean.low)}, {number(mean.high)}]",
             f"{mean.n:,}",
+            ranks.get(score.prompt, ""),
+            "may be" if score.prompt in (ranking.best_set or ()) else "",
         )
     return table
 
@@ -119,15 +131,15 @@ def _stability_table(ranking: Ranking) -> Table:
     table.add_column("two seeds")
     for name in ("tau-b", "rho", "top 1", f"top {ranking.top}", "tied pairs", "tied top"):
         table.add_column(name, justify="right")
-    for row in ranking.stability:
-        for cells in _stability_rows(row):
+    for row, reference in zip(ranking.protocol.stability, ranking.protocol.reference, strict=True):
+        for cells in _stability_rows(row, reference):
             table.add_row(*cells)
     return table
 
 
-def _stability_rows(row: StabilityAtK) -> list[list[str]]:
+def _stability_rows(row: StabilityRow, reference: ReferenceRow) -> list[list[str]]:
     from engine.ranking.advice import number, percent
-    from engine.ranking.ranking import FIGURES
+    from stats.protocol import FIGURES
 
     expected, drawn = row.expected, [row.drawn[name] for name in FIGURES]
     pairs = max(figure.pairs for figure in drawn)
@@ -146,7 +158,7 @@ def _stability_rows(row: StabilityAtK) -> list[list[str]]:
         (f"{pairs:,} pair" + "s" * (pairs > 1), [figure.mean for figure in drawn]),
         ("  std over pairs", [figure.std_over_pairs for figure in drawn]),
         ("  error of mean", [figure.standard_error for figure in drawn]),
-        ("reference", [getattr(row.reference, name) for name in FIGURES]),
+        ("reference", [getattr(reference.drawn, name) for name in FIGURES]),
     ):
         if any(value is not None for value in values):
             rows.append(["", name, *(number(value, 2) for value in values), "", ""])
@@ -156,27 +168,51 @@ def _stability_rows(row: StabilityAtK) -> list[list[str]]:
 def _lines(ranking: Ranking) -> list[str]:
     from engine.ranking.advice import number, percent
 
-    lines = []
-    if ranking.stability:
-        sizes, rows = ", ".join(f"{row.k:,}" for row in ranking.stability), ranking.stability
+    lines, found = [], ranking.protocol
+    if found.stability:
+        sizes, references = ", ".join(f"{row.k:,}" for row in found.stability), found.reference
         lines += [
-            *[_methods(row.expected) for row in rows[:1] if row.expected],
+            *[_methods(row.expected) for row in found.stability[:1] if row.expected],
             "std over pairs is no error, because pairs share seeds; error of mean leaves out one seed after the other",
-            f"reference = each seed against the modal ranking of the others at its k{_made_up(rows)}",
-            f"k = {sizes}: the same prompt is crowned by {', '.join(percent(row.reference.top1_share) for row in rows)} of "
-            f"{rows[0].reference.conditions:,} seeds, ties shared; two subsets share "
-            f"{', '.join(percent(row.overlap) for row in rows)} of their items",
+            f"reference = each seed against the modal ranking of the others at its k{_made_up(references)}",
+            f"k = {sizes}: the same prompt is crowned by {', '.join(percent(row.drawn.top1_share) for row in references)} of "
+            f"{references[0].drawn.conditions:,} seeds, ties shared; two subsets share "
+            f"{', '.join(percent(row.overlap) for row in found.stability)} of their items",
         ]
-    if ranking.winners and ranking.loso:
-        chosen = [("mean", ranking.winners.mean, ranking.loso.mean)]
-        if ranking.winners.lcb is not None and ranking.loso.lcb is not None:
-            chosen.append((f"LCB, z = {ranking.options.z:g}", ranking.winners.lcb, ranking.loso.lcb))
-        lines += [
-            f"chosen by {rule}: {_names(names)}; chosen without one {ranking.loso.holdout} and scored on it: "
-            f"{number(held.mean)} +- {number(held.std)} over {held.parts:,}, {held.tied:,} of them tied"
-            for rule, names, held in chosen
-        ]
-        lines.append("LCB is a heuristic, not a confidence interval. Both figures are too high for new items.")
+    if ranking.decision:
+        lines += _decision_lines(ranking.decision)
+    for row in found.selection:
+        held, folds = row.held_out, ranking.folds.get(row.rule)
+        rule = f"LCB, z = {ranking.options.z:g}" if row.rule == "lcb" else RULES[row.rule]
+        names = _names([ranking.table.prompts[winner] for winner in row.choice.winners])
+        lines.append(
+            f"chosen by {rule}: {names}; chosen without one {found.holdout} and scored on it: {number(held.mean)} +- "
+            f"{number(held.std)} over {held.parts:,}, {held.tied:,} of them tied"
+            + (f"; chosen without the items it is scored on: {number(folds.mean)}" if folds else "")
+        )
+    if found.selection:
+        lines.append(
+            f"LCB is a heuristic, not a confidence interval. Held-out {found.holdout}s share the items, so their scores are "
+            "too high for new items."
+        )
+    return lines
+
+
+def _decision_lines(decision: Decision) -> list[str]:
+    from engine.ranking.advice import number
+
+    reliable = ", ".join(
+        f"{number(value, 2)} at k = {k:,}" for k, value in decision.reliability.items() if value is not None
+    )
+    of = f" (from the {decision.items:,} items that all prompts have an outcome on)" if decision.left_out else ""
+    lines = [f"ranks, best? = ranks that are possible, prompts that may be the best: each all at once with 95 %{of}"]
+    if reliable and decision.reliable_items:
+        lines.append(f"reliability of the scores: {reliable}; .90 takes {decision.reliable_items:,} items")
+    if decision.winner_items and decision.top_pair:
+        lines.append(
+            f"new items until the leader leads again with 95 %: {decision.winner_items:,}; until it is ahead of the second: "
+            f"{decision.top_pair:,} (if the means are what they look like)"
+        )
     return lines
 
 
@@ -192,18 +228,18 @@ def _methods(expected: Stability) -> str:
     return f"expected = between any two seeds, for other subsets of these items ({listed})"
 
 
-def _made_up(rows: Sequence[StabilityAtK]) -> str:
-    made = sum(row.reference.per_prompt for row in rows)
+def _made_up(rows: Sequence[ReferenceRow]) -> str:
+    made = sum(row.drawn.per_prompt for row in rows)
     if not made:
         return ""
-    tied = sum(row.reference.ties for row in rows)
+    tied = sum(row.drawn.ties for row in rows)
     return (
-        f"; {made:,} of {sum(row.reference.conditions for row in rows):,} have no most frequent one and take each prompt's "
+        f"; {made:,} of {sum(row.drawn.conditions for row in rows):,} have no most frequent one and take each prompt's "
         f"most frequent rank{f', {tied:,} with ties' if tied else ''}"
     )
 
 
-def _names(names: tuple[str, ...]) -> str:
+def _names(names: Sequence[str]) -> str:
     if not names:
         return "none"
     shown = [_short(name) for name in names[:3]]

@@ -12,10 +12,10 @@ from engine.errors import EvaldeskError
 from engine.store.workspace import Workspace
 from tui.cli.follow_run import follow_run
 from tui.cli.output import print_json, print_line
+from tui.presentation.ranking_view import RULES
 from tui.presentation.sweep_view import order_text, ranking_row
 
 DEFAULT_SEEDS = 5
-RULES = {"mean": "mean", "lcb": "LCB"}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -12,14 +12,11 @@ from tui.widgets.literal import one_line
 
 if TYPE_CHECKING:
     from engine.ranking.ranking import Ranking
-    from stats.selection import HeldOut
+    from stats.protocol import RuleRow
 
 FIGURES = {"tau_b": "tau-b", "rho": "rho", "top1": "top-1", "topm": "top-{m}"}
-_FIXED = 44
-_SELECTION_NOTES = (
-    "LCB = mean - z s / sqrt(K), s the standard deviation (K - 1) over the K conditions: a heuristic, not a confidence interval.",
-    "Held-out seeds draw from the same items, so these scores are optimistic for new ones.",
-)
+_FIXED = 56
+RULES = {"mean": "mean", "lcb": "LCB", "borda": "Borda"}
 
 
 def figure_name(figure: str, top: int) -> str:
@@ -27,28 +24,40 @@ def figure_name(figure: str, top: int) -> str:
     return FIGURES[figure].format(m=top)
 
 
-def score_lines(results: SweepResults, width: int) -> list[Line]:
-    """The prompts best first: rank, mean, interval drawn to scale."""
-    ranked = results.ranked
+def score_lines(results: SweepResults, ranking: Ranking, width: int) -> list[Line]:
+    """The prompts best first: rank, possible ranks, whether it may be the best, mean, interval drawn to scale."""
+    ranked, decision = results.ranked, ranking.decision
+    column = {prompt_id: index for index, (prompt_id, _) in enumerate(results.sweep.prompts)}
+    possible = (
+        {prompt_id: decision.rank_intervals.get(index) for prompt_id, index in column.items()} if decision else {}
+    )
+    best = {prompt_id for prompt_id, index in column.items() if decision and index in decision.best_set}
     name_width = max(min(max((len(one_line(s.name)) for s in ranked), default=4), width - _FIXED - 10), 8)
     room = max(width - name_width - _FIXED, 10)
     low = min((s.low for s in ranked if s.low is not None), default=0.0)
     high = max((s.high for s in ranked if s.high is not None), default=1.0)
     lines = [
-        line((f"{'rank':>5}  {pad('prompt', name_width)}  {'mean':>5}  {'95 % over items':<14}  {'right':>10}  ", "dim"),
+        line((f"{'rank':>5}  {'ranks':<5} best  {pad('prompt', name_width)}  {'mean':>5}  {'95 % over items':<15} {'right':>10}  ", "dim"),
              (f"{share(low, 2)} {'':^{max(room - 9, 0)}} {share(high, 2)}", "dim"))
     ]  # fmt: skip
-    return lines + [_score_line(score, name_width, room, low, high) for score in ranked]
+    for score in ranked:
+        ranks = possible.get(score.prompt_id)
+        place = (f"{ranks[0]}-{ranks[1]}" if ranks else "", "●" if score.prompt_id in best else "")
+        lines.append(_score_line(score, place, name_width, room, low, high))
+    return lines
 
 
-def _score_line(score: PromptScore, name_width: int, room: int, low: float, high: float) -> Line:
+def _score_line(
+    score: PromptScore, place: tuple[str, str], name_width: int, room: int, low: float, high: float
+) -> Line:
     rank = "–" if score.rank is None else f"{score.rank:g}"
     interval = f"[{share(score.low)}, {share(score.high)}]" if score.low is not None else ""
     return (
         Span(f"{rank:>5}  "),
+        Span(f"{place[0]:<5}   {place[1]:<1}   ", "accent"),
         Span(pad(one_line(score.name), name_width), "strong"),
         Span(f"  {share(score.mean):>5}  "),
-        Span(f"{interval:<14}  ", "dim"),
+        Span(f"{interval:<15} ", "dim"),
         Span(f"{f'{score.score_sum:g} of {score.n}':>10}  "),
         Span(interval_bar(score.mean, score.low, score.high, low, high, room), "accent"),
     )
@@ -101,31 +110,35 @@ def agreement_readout(results: SweepResults, row: int, column: int) -> str:
 
 
 def selection_lines(ranking: Ranking, width: int) -> list[Line]:
-    """What mean and LCB choose, and what their choices scored on the conditions that were held out."""
-    if ranking.winners is None or ranking.loso is None:
+    """What each rule chooses, and what its choices scored on seeds, and on items, that they were not made on."""
+    rows, z = ranking.protocol.selection, ranking.options.z
+    if not rows:
         return [line("No condition to choose on.")]
-    rules: list[tuple[str, tuple[str, ...], HeldOut | None]] = [("mean", ranking.winners.mean, ranking.loso.mean)]
-    if ranking.winners.lcb is not None:
-        rules.append((f"LCB z={ranking.options.z:g}", ranking.winners.lcb, ranking.loso.lcb))
-    lines = [_rule_line(rule, winners, held, ranking.loso.holdout) for rule, winners, held in rules]
-    notes = list(_SELECTION_NOTES)
-    if len({winners for _, winners, _ in rules}) > 1:
+    lines = [_rule_line(ranking, row) for row in rows]
+    notes = [
+        f"LCB z={z:g} = mean - z s / sqrt(K), s the standard deviation (K - 1) over the K conditions: a heuristic, not a confidence interval.",
+        "Held-out seeds draw from the same items, so their scores are optimistic for new ones; held-out items are not.",
+    ]
+    if len({row.choice.winners for row in rows}) > 1:
         notes.insert(0, "The rules disagree.")
     for note in notes:
         lines += wrapped(note, width, "dim")
     return lines
 
 
-def _rule_line(rule: str, winners: Sequence[str], held: HeldOut | None, holdout: str) -> Line:
-    names = ", ".join(one_line(name) for name in winners) or "nothing yet"
+def _rule_line(ranking: Ranking, row: RuleRow) -> Line:
+    names = ", ".join(one_line(ranking.table.prompts[winner]) for winner in row.choice.winners) or "nothing yet"
+    rule = f"LCB z={ranking.options.z:g}" if row.rule == "lcb" else RULES[row.rule]
+    held, folds = row.held_out, ranking.folds.get(row.rule)
     scored = (
-        f"held-out {held.parts} {holdout}s: {share(held.mean)} ± {share(held.std)}"
-        if held is not None and held.mean is not None
+        f"held-out {held.parts} {ranking.options.holdout}s: {share(held.mean)} ± {share(held.std)}"
+        if held.mean is not None
         else "nothing to hold out yet"
     )
-    return line(
-        (pad(rule, 12), "strong"), names, ("  (tied)" if len(winners) > 1 else "", "warn"), (f"   {scored}", "dim")
-    )
+    if folds is not None and folds.mean is not None:
+        scored += f"   held-out items: {share(folds.mean)} ± {share(folds.standard_error)}"
+    tied = "  (tied)" if len(row.choice.winners) > 1 else ""
+    return line((pad(rule, 12), "strong"), names, (tied, "warn"), (f"   {scored}", "dim"))
 
 
 def _drawn(results: SweepResults, row: int) -> list[int]:

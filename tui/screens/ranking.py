@@ -118,7 +118,7 @@ class RankingScreen(DeskScreen):
         sentence = visible(ranked.sentence(self._ranked or found, ranking))
         self.set_head(found.sweep.name, f"{found.done}/{found.needed}")
         self.query_one("#advice", Reader).show(lambda width: wrapped(sentence, width, "strong"))
-        self.query_one("#scores", Reader).show(lambda width: score_lines(found, width), keep_place=True)
+        self.query_one("#scores", Reader).show(lambda width: score_lines(found, ranking, width), keep_place=True)
         self.query_one("#selection", Reader).show(lambda width: selection_lines(ranking, width), keep_place=True)
         shown = self._shown(found)
         width = cell_width_for(len(shown), self.app.size.width - 4)

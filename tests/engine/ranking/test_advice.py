@@ -14,18 +14,23 @@ def said(
     leaders: tuple[str, ...] = ("plain",),
     mean: float | None = 0.5,
     settled: bool = True,
+    best_set: tuple[str, ...] | None = None,
+    winner_items: int | None = None,
 ) -> str:
-    text = advise(n_items=n_items, ranked=ranked, leaders=leaders, mean=mean, headlines=rows, settled=settled)
+    text = advise(
+        n_items=n_items, ranked=ranked, leaders=leaders, mean=mean, headlines=rows, settled=settled, best_set=best_set,
+        winner_items=winner_items,
+    )  # fmt: skip
     assert text.endswith(".") and "\n" not in text
     return text
 
 
 def test_high_correlation_with_an_unstable_top_is_called_no_stable_choice() -> None:
     text = said(Headline(200, 0.85, 0.31, 0.03, 0.2))
-    assert "do not ship on that" in text
+    assert "do not ship on the first place" in text
     assert "order the prompts alike (tau-b .85)" in text and "only 31 % of the time" in text
     assert "the high correlation is no stable choice" in text
-    assert "20 % of conditions tie several prompts on top" in text and "3.0 % of pairs of prompts tie" in text
+    assert "20 % of conditions tie several on top" in text and "3.0 % of pairs of prompts tie" in text
 
 
 def test_low_correlation_does_not_claim_a_high_one() -> None:
@@ -40,12 +45,28 @@ def test_a_stable_top_is_said_with_its_limits() -> None:
 
 
 def test_in_between() -> None:
-    assert "not safely" in said(Headline(200, 0.9, 0.7, 0.01, 0.1))
+    assert "not safe" in said(Headline(200, 0.9, 0.7, 0.01, 0.1))
+
+
+def test_the_best_set_comes_first() -> None:
+    row = Headline(200, 0.9, 0.98, 0.01, 0.0)
+    assert said(row, best_set=("plain",)).startswith(
+        "plain leads with .500 over 1,000 items, and no other can be the best;"
+    )
+    some = said(row, best_set=("plain", "b", "c"), winner_items=1163)
+    assert ", but 3 of 5 may be the best (b and c besides), and about 1,200 new items would tell;" in some
+    assert "any of the 5 may be the best (b, c, d and e besides)," in said(
+        row, best_set=("plain", "b", "c", "d", "e"), winner_items=9
+    )
+    many = said(row, best_set=("plain", *"bcdefgh"), ranked=16, winner_items=2_000_000)
+    assert "8 of 16 may be the best (b, c, d and 4 more besides), and more than 100,000 new items" in many
+    tied = said(row, leaders=("a", "b"), best_set=("a", "b"))
+    assert tied.startswith("a and b tie for the lead with .500 over 1,000 items, but 2 of 5 may be the best; ")
 
 
 def test_tied_leaders_are_named_and_never_safe() -> None:
     text = said(Headline(200, 0.9, 0.95, 0.01, 0.9), leaders=("a", "b"))
-    assert text.startswith("a and b tie for the lead with .500 over 1,000 items, not safely")
+    assert text.startswith("a and b tie for the lead with .500 over 1,000 items; the first place is not safe")
     assert said(Headline(2, 0.9, 0.9, 0, 0), ranked=9, leaders=tuple("abcdef")).startswith("a, b, c and 3 more tie")
 
 

@@ -12,6 +12,7 @@ import pytest
 from engine.errors import EvaldeskError
 from engine.ranking.outcomes import OutcomeTable
 from engine.ranking.ranking import RankingOptions, rank_file, rank_outcomes
+from engine.ranking.ranking_json import ranking_json
 from stats.stability import pair_probabilities, tied_share
 
 
@@ -27,12 +28,12 @@ def coins(n: int, *skill: float) -> Any:
 
 def test_every_figure_has_its_place_in_the_json() -> None:
     ranking = rank_outcomes(table(coins(120, 0.3, 0.5, 0.6, 0.7)), RankingOptions(ks=(20, 60, 500)))
-    shown = ranking.as_json()
+    shown = ranking_json(ranking)
     assert json.loads(json.dumps(shown, allow_nan=False)) == shown
     assert (shown["n_items"], shown["n_prompts"]) == (120, 4)
     assert [row["k"] for row in shown["stability"]] == [20, 60]
     for row in shown["stability"]:
-        assert row["method"]["tau_b"] == "approximate" and row["method"]["top1"] == "simulated"
+        assert row["method"]["tau_b"] == row["method"]["top1"] == "approximate"
         assert row["method"]["ties"]["pairs_share"] == "exact"
         for name in ("tau_b", "rho", "top1", "topm"):
             assert -1.0 <= row["expected"][name] <= 1.0
@@ -43,11 +44,12 @@ def test_every_figure_has_its_place_in_the_json() -> None:
         assert row["reference"]["top1_share"] <= 1.0
         pairs = pair_probabilities(ranking.table.values, row["k"])
         assert row["ties"]["pairs_share"] == tied_share(pairs)
-    for later in ("best_set", "rank_intervals", "reliability", "extractors"):
-        assert shown[later] is None
-    assert shown["items_needed"] == {"winner_95": None, "top_pair": None}
-    assert shown["selection"]["folds"] is None
-    assert set(shown["selection"]["loso"]) == {"mean", "lcb"}
+    assert shown["extractors"] is None
+    assert shown["best_set"] == ["p3", "p2"]
+    assert shown["rank_intervals"][0] == {"prompt": "p0", "low": 4, "high": 4}
+    assert shown["items_needed"]["winner_95"] >= shown["items_needed"]["top_pair"] > 0
+    assert shown["reliability"]["at"][1]["k"] == 60 and shown["reliability"]["items_for_90"] > 0
+    assert set(shown["selection"]["loso"]) == set(shown["selection"]["folds"]) == {"mean", "lcb", "borda"}
     assert shown["selection"]["loso"]["mean"]["held_out"] == 5
     assert any("left out: k = 500, because there are only 120 items" in note for note in shown["notes"])
 
@@ -55,7 +57,7 @@ def test_every_figure_has_its_place_in_the_json() -> None:
 def test_scores_come_best_first_and_ties_share_a_rank() -> None:
     values = [[1, 1, 1, 0, np.nan], [0, 1, 1, 0, np.nan], [0, 0, 0, 0, np.nan]]
     ranking = rank_outcomes(table(values, "c", "a", "b", "d", "empty"), RankingOptions(ks=(2,)))
-    scores = ranking.as_json()["scores"]
+    scores = ranking_json(ranking)["scores"]
     assert [(score["prompt"], score["rank"]) for score in scores] == [
         ("a", 1.5), ("b", 1.5), ("c", 3.0), ("d", 4.0), ("empty", None),
     ]  # fmt: skip
@@ -65,8 +67,8 @@ def test_scores_come_best_first_and_ties_share_a_rank() -> None:
 
 def test_columns_in_another_order_give_the_same_figures() -> None:
     values = coins(80, 0.4, 0.5, 0.55)
-    one = rank_outcomes(table(values, "a", "b", "c"), RankingOptions(ks=(20,))).as_json()
-    other = rank_outcomes(table(values[:, [2, 0, 1]], "c", "a", "b"), RankingOptions(ks=(20,))).as_json()
+    one = ranking_json(rank_outcomes(table(values, "a", "b", "c"), RankingOptions(ks=(20,))))
+    other = ranking_json(rank_outcomes(table(values[:, [2, 0, 1]], "c", "a", "b"), RankingOptions(ks=(20,))))
     assert one["scores"] == other["scores"]
     for block in ("expected", "simulated", "reference"):
         for name in ("tau_b", "rho", "top1", "topm"):
@@ -75,7 +77,7 @@ def test_columns_in_another_order_give_the_same_figures() -> None:
 
 def test_numbers_that_are_no_proportions_are_simulated() -> None:
     values = coins(60, 0.4, 0.6) * 0.5 + 0.25
-    shown = rank_outcomes(table(values), RankingOptions(ks=(20,))).as_json()
+    shown = ranking_json(rank_outcomes(table(values), RankingOptions(ks=(20,))))
     row = shown["stability"][0]
     assert {row["method"][name] for name in ("tau_b", "rho", "top1", "topm")} == {"simulated"}
     assert row["method"]["ties"] == {"pairs_share": "simulated", "top_share": "simulated"}
@@ -85,7 +87,7 @@ def test_numbers_that_are_no_proportions_are_simulated() -> None:
 
 def test_all_k_too_large_leaves_means_only() -> None:
     ranking = rank_outcomes(table(coins(30, 0.4, 0.6)))
-    shown = ranking.as_json()
+    shown = ranking_json(ranking)
     assert shown["stability"] == []
     assert shown["selection"] == {"winners": None, "loso": None, "folds": None}
     assert "cannot be said" in ranking.advice
@@ -93,7 +95,7 @@ def test_all_k_too_large_leaves_means_only() -> None:
 
 def test_k_equal_to_all_items_is_said_to_prove_nothing() -> None:
     ranking = rank_outcomes(table(coins(50, 0.4, 0.6)))
-    assert ranking.stability[0].expected.tau_b.value == 1.0
+    assert ranking.protocol.stability[0].expected.tau_b.value == 1.0
     assert any("takes every item" in note for note in ranking.notes)
     assert "cannot be said" in ranking.advice
 
@@ -103,28 +105,29 @@ def test_one_prompt_one_item_one_seed() -> None:
     assert "nothing to rank" in one.advice
     assert one.top == 1 and any("top set" in note for note in one.notes)
     item = rank_outcomes(table([[1, 0]]), RankingOptions(ks=(1,), seeds=(1,)))
-    shown = item.as_json()
+    shown = ranking_json(item)
     assert shown["stability"][0]["simulated"]["tau_b"] is None
     assert shown["stability"][0]["reference"]["tau_b"] is None
-    assert shown["selection"]["loso"]["mean"]["mean"] is None and shown["selection"]["loso"]["lcb"] is None
+    assert shown["selection"]["loso"]["mean"]["mean"] is None and shown["selection"]["loso"]["borda"]["mean"] is None
 
 
 def test_all_tied() -> None:
     ranking = rank_outcomes(table([[1, 1], [0, 0]] * 20), RankingOptions(ks=(10,)))
-    row = ranking.as_json()["stability"][0]
+    row = ranking_json(ranking)["stability"][0]
     assert row["expected"]["tau_b"] is None and row["simulated"]["tau_b"] is None
     assert row["ties"] == {"pairs_share": 1.0, "top_share": 1.0}
     assert row["simulated"]["top1"] == 0.5
     assert "all 2 tie" in ranking.advice
-    assert ranking.winners is not None and ranking.winners.mean == ("p0", "p1")
+    assert ranking.protocol.rule("mean").choice.winners == (0, 1)
+    assert ranking.best_set == ("p0", "p1")
 
 
 def test_holding_out_a_condition_has_more_parts() -> None:
     values = table(coins(100, 0.4, 0.5, 0.6))
     seed = rank_outcomes(values, RankingOptions(ks=(10, 20), holdout="seed"))
     condition = rank_outcomes(values, RankingOptions(ks=(10, 20), holdout="condition"))
-    assert seed.loso is not None and seed.loso.mean.parts == 5
-    assert condition.loso is not None and condition.loso.mean.parts == 10
+    assert seed.protocol.rule("mean").held_out.parts == 5
+    assert condition.protocol.rule("mean").held_out.parts == 10
 
 
 def test_while_outcomes_come_only_items_that_all_have_answered_tell_of_other_subsets() -> None:
@@ -132,10 +135,11 @@ def test_while_outcomes_come_only_items_that_all_have_answered_tell_of_other_sub
     values[40:, 1:] = np.nan
     some = rank_outcomes(table(values), RankingOptions(ks=(10, 50)), settled=False)
     assert (
-        some.stability[0].expected == rank_outcomes(table(values[:40]), RankingOptions(ks=(10,))).stability[0].expected
+        some.protocol.stability[0].expected
+        == rank_outcomes(table(values[:40]), RankingOptions(ks=(10,))).protocol.stability[0].expected
     )
-    assert some.stability[1].expected is None
-    shown = some.as_json()["stability"][1]
+    assert some.protocol.stability[1].expected is None
+    shown = ranking_json(some)["stability"][1]
     assert set(shown["expected"].values()) == {None} == set(shown["ties"].values())
     values[5:] = np.nan
     few = rank_outcomes(table(values), RankingOptions(ks=(10,)), settled=False)
@@ -146,13 +150,13 @@ def test_items_that_nobody_answered_say_nothing_of_other_subsets() -> None:
     values = np.vstack([coins(60, 0.4, 0.6), np.full((30, 2), np.nan)])
     ranking = rank_outcomes(table(values), RankingOptions(ks=(10,)))
     assert (
-        ranking.stability[0].expected
-        == rank_outcomes(table(values[:60]), RankingOptions(ks=(10,))).stability[0].expected
+        ranking.protocol.stability[0].expected
+        == rank_outcomes(table(values[:60]), RankingOptions(ks=(10,))).protocol.stability[0].expected
     )
     assert "over 60 items" in ranking.advice
     empty = rank_outcomes(table(np.full((8, 2), np.nan)), RankingOptions(ks=(4,)), settled=False)
     assert empty.advice == "There is nothing to rank: no prompt has outcomes."
-    json.dumps(empty.as_json(), allow_nan=False)
+    json.dumps(ranking_json(empty), allow_nan=False)
 
 
 def test_impossible_options_are_refused_by_their_names() -> None:
@@ -166,7 +170,7 @@ def test_impossible_options_are_refused_by_their_names() -> None:
 
 def test_16_prompts_of_a_published_run(shared_data: Path) -> None:
     ranking = rank_file(shared_data / "ranking/oirl_gsm8k/gsm8k_test_correct.csv")
-    shown = ranking.as_json()
+    shown = ranking_json(ranking)
     first = shown["scores"][0]
     assert (first["prompt"], first["mean"], first["rank"]) == ("nan", 0.248, 1.0)
     assert (round(first["low"], 4), round(first["high"], 4)) == (0.2222, 0.2757)

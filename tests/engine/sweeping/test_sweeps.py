@@ -14,6 +14,7 @@ import pytest
 from engine.errors import EvaldeskError, Refused
 from engine.ranking.outcomes import OutcomeTable
 from engine.ranking.ranking import RankingOptions, rank_outcomes
+from engine.ranking.ranking_json import ranking_json
 from engine.runs import control, locks, queue
 from engine.runs.protocol import RunDir
 from engine.store import runs
@@ -116,7 +117,7 @@ def test_a_sweep_is_ranked_as_a_file_of_its_outcomes_is(sweeper: Sweeper) -> Non
     table = OutcomeTable("", "wide", names, tuple(map(str, range(len(truth)))), truth)
     from_file = rank_outcomes(table, RankingOptions((1, 2, 3), (10, 20), z=2.0))
     said = ranked.ranked_json(found, 2.0)
-    assert said == said | from_file.as_json()
+    assert said == said | ranking_json(from_file)
     assert said["advice"].startswith("skill-8 leads")
 
 

@@ -69,8 +69,8 @@ def test_on_a_terminal_of_80_columns(
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("c leads with .")
     text = [" ".join(line.split()) for line in lines]
-    assert "rank prompt mean 95 % items" in text
-    assert any(line.startswith("1 c .") and line.endswith("] 120") for line in text)
+    assert "rank prompt mean 95 % items ranks best?" in text
+    assert any(line.startswith("1 c .") and "] 120 1-" in line for line in text)
     assert "k two seeds tau-b rho top 1 top 3 tied pairs tied top" in text
     assert any(line.startswith("20 expected ") for line in text)
     assert any(line.startswith("10 pairs ") for line in text)
