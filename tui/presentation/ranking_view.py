@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.sweeping.results import PromptScore, SweepResults
-from tui.presentation.lines import Cell, Line, Span, line, pad, wrapped
+from tui.presentation.lines import BLANK, Cell, Line, Span, line, pad, wrapped
 from tui.presentation.sweep_view import digits, share
 from tui.widgets.literal import one_line
 
@@ -44,6 +44,10 @@ def score_lines(results: SweepResults, ranking: Ranking, width: int) -> list[Lin
         ranks = possible.get(score.prompt_id)
         place = (f"{ranks[0]}-{ranks[1]}" if ranks else "", "●" if score.prompt_id in best else "")
         lines.append(_score_line(score, place, name_width, room, low, high))
+    if decision:
+        legend = "● may be the best; ranks that are possible: each is right for all prompts at once with 95 %"
+        left = f"; from the {decision.items:,} items that all prompts have answered" if decision.left_out else ""
+        lines += [BLANK, *wrapped(legend + left, width, "dim")]
     return lines
 
 
@@ -136,7 +140,7 @@ def _rule_line(ranking: Ranking, row: RuleRow) -> Line:
         else "nothing to hold out yet"
     )
     if folds is not None and folds.mean is not None:
-        scored += f"   held-out items: {share(folds.mean)} ± {share(folds.standard_error)}"
+        scored += f", items: {share(folds.mean)} ± {share(folds.standard_error)}"
     tied = "  (tied)" if len(row.choice.winners) > 1 else ""
     return line((pad(rule, 12), "strong"), names, (tied, "warn"), (f"   {scored}", "dim"))
 
