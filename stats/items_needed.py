@@ -138,6 +138,7 @@ def winner_items(
     Raises ValueError as `stats.sign_flip.blocks` does, when the probability is not above .5 and below 1, or draws < 1.
     """
     _quantile(probability)
+    _check_draws(draws)
     data = blocks(outcomes, clusters)
     means, winners = data.means, leaders(outcomes)
     if len(winners) > 1:
@@ -214,8 +215,7 @@ def _centred(outcomes: ArrayLike, clusters: ArrayLike | None) -> tuple[Floats, F
 
 def _noise(outcomes: ArrayLike, clusters: ArrayLike | None, draws: int, seed: int) -> Floats:
     """[draws, M], normal vectors with the covariance of the items (sums over clusters, per item)."""
-    if draws < 1:
-        raise ValueError(f"there must be at least one draw, got {draws!r}")
+    _check_draws(draws)
     centred, means = _centred(outcomes, clusters)
     # Different prompts in an order that follows from their outcomes alone: each meets the same noise in every column, and
     # prompts with the same outcomes have one between them.
@@ -225,6 +225,11 @@ def _noise(outcomes: ArrayLike, clusters: ArrayLike | None, draws: int, seed: in
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     noise: Floats = (np.random.default_rng(seed).standard_normal((draws, values.size)) @ root.T)[:, column.reshape(-1)]
     return noise
+
+
+def _check_draws(draws: int) -> None:
+    if draws < 1:
+        raise ValueError(f"there must be at least one draw, got {draws!r}")
 
 
 def _quantile(probability: float) -> float:

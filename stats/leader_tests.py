@@ -4,9 +4,10 @@ For 0/1 outcomes the exact McNemar test. For other numbers the sign-flip test of
 extension: it asks about the means that the ranking is made of, needs no normality (as t does), and keeps zeros and the
 sizes of the differences (which Wilcoxon's test gives up). Items in clusters are summed within them and flipped together.
 
-The leader is the prompt that these same items put first, so it is partly first by luck, and the p-values are those of a
-test that names it beforehand: with ten equally good prompts some "significant" loser turns up in 12 % instead of 5 % of
-evaluations. To say which prompts may be best, use `stats.best_set`, which allows for that; or name ``leader`` beforehand.
+The leader is the prompt that these same items put first, so it is partly first by luck, while the p-values are those of
+a test that names it beforehand. With ten equally good prompts on 300 items some "significant" loser turns up in 12 % of
+evaluations instead of 5 %. To say which prompts may be best, use `stats.best_set`, which allows for that; or name ``leader``
+beforehand.
 
 >>> import numpy as np
 >>> outcomes = np.array([[1, 1, 0]] * 9 + [[1, 0, 0]] * 2 + [[0, 1, 1]])

@@ -50,6 +50,48 @@ def test_with_few_items_it_is_exact(outcomes: Matrix) -> None:
     assert found.members == tuple(i for i, p in enumerate(expected) if p > 0.05 + 1e-9)
 
 
+@settings(deadline=None, max_examples=50)
+@given(
+    arrays.arrays(
+        np.float64, st.tuples(st.integers(5, 9), st.integers(2, 4)), elements=st.sampled_from([0.0, 0.5, 1.0])
+    )
+)
+def test_intervals_by_hand(outcomes: Matrix) -> None:
+    """Hsu's: up to min over l of D_il + d_i s_il, down from min over the set of D_il - d_l s_il, with 0 always inside."""
+    found, (n, n_prompts) = best_set(outcomes, 0.8), outcomes.shape
+    flips = np.array(list(product((1, -1), repeat=n)))
+    errors, largest = np.zeros((n_prompts, n_prompts)), np.full((n_prompts, len(flips)), -np.inf)
+    for i, other in product(range(n_prompts), repeat=2):
+        difference = outcomes[:, other] - outcomes[:, i]
+        errors[i, other] = math.sqrt(float((difference**2).sum()))
+        if difference.any():
+            largest[i] = np.maximum(largest[i], flips @ difference / errors[i, other])
+    # Without the data's own flip, which comes first, the critical value is the (share of all flips)-th largest.
+    differing = int((outcomes != outcomes[:, :1]).any(axis=1).sum())
+    rank = math.floor(0.2 * 2**differing + 1e-9)
+    for i in range(n_prompts):
+        ups, downs = [], [0.0]
+        for other in range(n_prompts):
+            if other == i:
+                continue
+            ahead = float((outcomes[:, i] - outcomes[:, other]).sum())
+            margins = []
+            for control in (i, other):
+                margin = 0.0
+                if errors[i, other] > 0.0:
+                    # Each flip of the differing items stands for as many of all.
+                    drawn = np.sort(largest[control])[:: 2 ** (n - differing)]
+                    without = list(drawn)
+                    without.remove(min(without, key=lambda value: abs(value - largest[control][0])))
+                    margin = without[-rank] * errors[i, other] if rank else math.inf
+                margins.append(margin)
+            ups.append(ahead + margins[0])
+            if other in found.members:
+                downs.append(ahead - margins[1])
+        assert found.high[i] * n == pytest.approx(max(min(ups), 0.0), abs=1e-9)
+        assert found.low[i] * n == pytest.approx(min(downs), abs=1e-9)
+
+
 def test_two_prompts_are_one_sided_mcnemar() -> None:
     """Ahead on 14, behind on 4 items of 60: P(Bin(18, 1/2) >= 14) = .0154 for the one behind."""
     outcomes = np.array([[1, 0]] * 14 + [[0, 1]] * 4 + [[1, 1]] * 42)
@@ -233,3 +275,35 @@ def test_the_level_is_used_up_when_all_are_equal(generator: Generator) -> None:
     stream = np.random.default_rng(23)
     inside = sum(0 in best_set(generator(stream), draws=999).members for _ in range(2000)) / 2000
     assert 0.94 <= inside <= 0.975
+
+
+@pytest.mark.slow
+def test_all_intervals_hold_the_true_gaps_at_once() -> None:
+    accuracy = np.array([0.62, 0.6, 0.55, 0.3])
+    gaps = np.array([0.02, -0.02, -0.07, -0.32])
+    stream, generator = np.random.default_rng(3), independent(*accuracy)
+    found = [best_set(generator(stream), draws=999) for _ in range(1000)]
+    assert np.mean([bool((one.low <= gaps).all() and (gaps <= one.high).all()) for one in found]) >= 0.95
+    assert np.mean([one.high[0] - one.low[0] for one in found]) < 0.4
+
+
+@pytest.mark.slow
+def test_many_equal_prompts_near_the_ceiling_are_the_known_limit() -> None:
+    """Sixteen of accuracy .99, no shared difficulty: who fails least by luck also has the smallest standard error."""
+    stream, generator = np.random.default_rng(31), independent(*[0.99] * 16, n=1000)
+    inside = sum(0 in best_set(generator(stream), draws=999).members for _ in range(1000)) / 1000
+    assert 0.92 <= inside <= 0.955
+
+
+@pytest.mark.slow
+def test_clusters_keep_the_level_that_ignoring_them_loses() -> None:
+    """Forty conversations of five turns, in each of which some prompts do better by chance: five equal prompts."""
+    stream, labels = np.random.default_rng(5), np.repeat(np.arange(40), 5)
+    clustered = ignored = 0
+    for _ in range(1000):
+        chance = 1.0 / (1.0 + np.exp(-stream.normal(0.0, 1.5, (40, 1, 5))))
+        outcomes = (stream.random((40, 5, 5)) < chance).reshape(200, 5).astype(float)
+        clustered += 0 in best_set(outcomes, clusters=labels, draws=999).members
+        ignored += 0 in best_set(outcomes, draws=999).members
+    assert clustered / 1000 >= 0.95 - 2 * 0.007
+    assert ignored / 1000 <= 0.9

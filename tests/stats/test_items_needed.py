@@ -176,6 +176,8 @@ def test_impossible_input_is_refused() -> None:
         winner_probabilities([[1, 0]], 1, "items")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="draw"):
         winner_probabilities([[1, 0]], 1, draws=0)
+    with pytest.raises(ValueError, match="draw"):
+        winner_items([[1, 0]], draws=0)
     alone = winner_items([[1], [0]])
     assert (alone.winner, alone.needed, alone.items) == (0, 0.0, 1)
 

@@ -177,19 +177,19 @@ def alike(*shift: float, n: int = 100) -> Generator:
         (independent(0.7, 0.69, 0.68, 0.66), (1, 2, 3, 4), 0.95),
         (alike(0.6, 0.3, 0.3, 0.0), (1, 2.5, 2.5, 4), 0.95),
         (independent(0.99, 0.98, 0.97, 0.95), (1, 2, 3, 4), 0.95),
-        # Nothing but the level protects from a false order here: 95 % less twice the simulation's error of .005.
-        (independent(*[0.5] * 5), (3,) * 5, 0.94),
-        (independent(*[0.95] * 5), (3,) * 5, 0.94),
+        # Nothing but the level protects from a false order here: 95 % less twice the simulation's error of .007.
+        (independent(*[0.5] * 5), (3,) * 5, 0.936),
+        (independent(*[0.95] * 5), (3,) * 5, 0.936),
     ],
     ids=["well separated", "near ties", "ties in the middle", "near the ceiling", "all equal", "all equal, ceiling"],
 )
 def test_all_true_ranks_lie_inside_at_once(generator: Generator, truth: tuple[float, ...], level: float) -> None:
-    """2,000 replicates. Of prompts with the same truth every rank that they share has to be inside."""
+    """1,000 replicates. Of prompts with the same truth every rank that they share has to be inside."""
     true = np.array(truth)
     first = 1 + (true[:, None] > true).sum(axis=1)
     last = len(true) - (true[:, None] < true).sum(axis=1)
     stream = np.random.default_rng(29)
-    found = [rank_intervals(generator(stream), draws=999) for _ in range(2000)]
+    found = [rank_intervals(generator(stream), draws=999) for _ in range(1000)]
     right = [bool((one.best <= first).all() and (last <= one.worst).all()) for one in found]
     assert np.mean(right) >= level
     if truth == (1, 2, 3, 4) and generator(stream).mean() < 0.6:

@@ -57,6 +57,7 @@ def test_sums_of_squares_by_loops(values: Cube) -> None:
     assert sum(one.sum_of_squares for one in squares) == pytest.approx(((values - values.mean()) ** 2).sum(), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_equals_statsmodels(repeats: int) -> None:
     pandas = pytest.importorskip("pandas")
