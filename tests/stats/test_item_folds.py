@@ -23,6 +23,7 @@ outcomes_of_some = arrays.arrays(
 )
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.integers(2, 60), st.integers(2, 10), st.integers(0, 5))
 def test_folds_are_even_and_the_same_every_time(n_items: int, folds: int, seed: int) -> None:
     folds = min(folds, n_items)
@@ -37,6 +38,7 @@ def test_folds_of_a_seed_never_change() -> None:
     assert fold_of_items(12, 4, seed=7).tolist() == [2, 3, 3, 1, 3, 2, 0, 1, 0, 1, 0, 2]
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=40), st.integers(2, 4), st.integers(0, 3))
 def test_a_group_is_never_divided(groups: list[str], folds: int, seed: int) -> None:
     sizes = Counter(groups)
@@ -53,7 +55,7 @@ def test_a_group_is_never_divided(groups: list[str], folds: int, seed: int) -> N
     assert held.min() > 0 and held.max() - held.min() <= max(sizes.values())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(outcomes_of_some, st.integers(2, 4), st.integers(1, 3), st.integers(0, 3))
 def test_the_definition_fold_by_fold(outcomes: Matrix, folds: int, repeats: int, seed: int) -> None:
     found = item_disjoint(outcomes, by_mean, folds, repeats, seed)
@@ -88,7 +90,7 @@ def test_the_rule_never_sees_what_it_is_scored_on() -> None:
         assert seen[fold] == set(outcomes[fold_of != fold, 0].tolist())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(outcomes_of_some, st.data())
 def test_permuting_prompts_and_a_failing_prompt_change_nothing(outcomes: Matrix, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(outcomes.shape[1])))

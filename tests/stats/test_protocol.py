@@ -104,7 +104,7 @@ def drawn_protocols(outcomes: Matrix, ks: tuple[int, ...], times: int, z: float)
     return found
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(
     arrays.arrays(
         np.float64,
@@ -144,7 +144,7 @@ def test_leaving_out_of_missing_outcomes_is_simulated_to_the_same() -> None:
     gaps[7, 4] = np.nan
     for holdout in ("seed", "condition"):
         normal = expected_leave_out(outcomes, 5, (20, 60), holdout=holdout)  # type: ignore[arg-type]
-        simulated = expected_leave_out(gaps, 5, (20, 60), holdout=holdout, draws=600)  # type: ignore[arg-type]
+        simulated = expected_leave_out(gaps, 5, (20, 60), holdout=holdout, draws=300)  # type: ignore[arg-type]
         for name in ("mean", "lcb", "borda"):
             assert normal[name].value == pytest.approx(simulated[name].value, abs=0.01)
 
