@@ -43,7 +43,7 @@ Indices = NDArray[np.int64]
 
 ALPHA: Final = 0.05
 
-_TILE_ITEMS: Final = 100
+_TILE_ITEMS: Final = 32
 _TILE_CELLS: Final = 1 << 21
 
 
@@ -68,6 +68,9 @@ def e_value(wins: ArrayLike, losses: ArrayLike) -> Floats:
     """E that the one is better, from the numbers of items on which it did better and worse; inf where it overflows.
 
     Raises ValueError as `log_e_value` does.
+
+    >>> e_value([7, 16], [0, 4]).round(1)
+    array([31.9, 20.5])
     """
     with np.errstate(over="ignore"):
         values: Floats = np.exp(log_e_value(wins, losses))

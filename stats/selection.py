@@ -188,7 +188,13 @@ def lcb_turn(scores: ArrayLike) -> Turn | None:
 def leave_one_out(
     scores: ArrayLike, conditions: Sequence[Condition], z: float = 1.0, holdout: Holdout = "seed"
 ) -> LeaveOut:
-    """`leave_out` for the mean, LCB and Borda rules. Raises ValueError as that does, or as `by_lcb` does on z."""
+    """`leave_out` for the mean, LCB and Borda rules. Raises ValueError as that does, or as `by_lcb` does on z.
+
+    >>> conditions = [Condition(seed, 50) for seed in (1, 2, 3)]
+    >>> found = leave_one_out([[0.5, 0.4], [0.6, 0.5], [0.4, 0.8]], conditions)
+    >>> round(found.mean.mean, 3), round(found.lcb.mean, 3), round(found.borda.mean, 3)
+    (0.433, 0.45, 0.467)
+    """
     _checked_z(z)
     mean, borda = (leave_out(scores, conditions, rule, holdout) for rule in (by_mean, by_borda))
     enough = _least_left(_parts(conditions, holdout)) > 1
@@ -231,14 +237,22 @@ def leave_out(scores: ArrayLike, conditions: Sequence[Condition], rule: Rule, ho
 
 
 def mean_values(scores: Floats) -> Floats:
-    """[..., M], the means over the rows of ``scores`` [..., C, M], missing ones left out; nan without any."""
+    """[..., M], the means over the rows of ``scores`` [..., C, M], missing ones left out; nan without any.
+
+    >>> mean_values(np.array([[0.5, np.nan], [0.7, 0.9]])).round(3)
+    array([0.6, 0.9])
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         means: Floats = np.nansum(scores, axis=-2) / (~np.isnan(scores)).sum(axis=-2)
     return means
 
 
 def lcb_values(scores: Floats, z: float = 1.0) -> Floats:
-    """[..., M], mean - z sigma / sqrt(K) over the rows of ``scores`` [..., C, M]; nan below two. ValueError on a bad z."""
+    """[..., M], mean - z sigma / sqrt(K) over the rows of ``scores`` [..., C, M]; nan below two. ValueError on a bad z.
+
+    >>> lcb_values(np.array([[0.5, 0.4], [0.7, 0.8]]), z=1.0).round(3)
+    array([0.5, 0.4])
+    """
     _checked_z(z)
     counts, means = (~np.isnan(scores)).sum(axis=-2), mean_values(scores)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -249,12 +263,20 @@ def lcb_values(scores: Floats, z: float = 1.0) -> Floats:
 
 
 def borda_values(scores: Floats) -> Floats:
-    """[..., M], Borda's points of the rankings that the rows of ``scores`` [..., C, M] are."""
+    """[..., M], Borda's points of the rankings that the rows of ``scores`` [..., C, M] are.
+
+    >>> borda_values(np.array([[0.5, 0.4, 0.1], [0.7, 0.7, 0.2]]))
+    array([0.875, 0.625, 0.   ])
+    """
     return borda_points(fair_ranks(scores))
 
 
 def choose(values: Floats) -> Choice:
-    """The prompts with the highest of ``values`` [M], those within 1e-12 of it too; none when all are nan."""
+    """The prompts with the highest of ``values`` [M], those within 1e-12 of it too; none when all are nan.
+
+    >>> choose(np.array([0.3, 0.1 + 0.2, np.nan])).winners
+    (0, 1)
+    """
     if np.isnan(values).all():
         return Choice((), values)
     return Choice(tuple(int(i) for i in np.flatnonzero(values >= np.nanmax(values) - _SAME)), values)

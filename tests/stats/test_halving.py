@@ -20,9 +20,10 @@ binary = arrays.arrays(
 )
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.integers(1, 300), st.integers(0, 10_000))
 def test_a_plan_is_the_published_one(n_prompts: int, more: int) -> None:
-    """Karnin, Koren, Somekh (2013), algorithm 3: floor(B / (s ceil(log2 M))) items for each of s, ceil(s/2) go on."""
+    """Karnin, Koren, Somekh (2013): floor(B / (s ceil(log2 M))) items for each of s, ceil(s/2) go on."""
     rounds = ceil(log2(n_prompts))
     assert n_rounds(n_prompts) == rounds
     budget = rounds * n_prompts + more
@@ -41,6 +42,7 @@ def test_a_plan_within_a_dataset() -> None:
     assert plan(1, 0).rounds == ()
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=12))
 def test_the_better_half_stays_with_whoever_ties_with_its_last(scores: list[int]) -> None:
     stay = staying(scores)
@@ -63,7 +65,7 @@ def test_ties_are_kept_and_the_budget_holds() -> None:
     assert found.winners == tuple(range(8)) and found.outcomes == 240
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(binary, st.integers(0, 200), st.integers(0, 3), st.booleans(), st.data())
 def test_replays(outcomes: Matrix, more: int, seed: int, forget: bool, data: st.DataObject) -> None:
     n_items, n_prompts = outcomes.shape

@@ -104,7 +104,7 @@ def drawn_protocols(outcomes: Matrix, ks: tuple[int, ...], times: int, z: float)
     return found
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(
     arrays.arrays(
         np.float64,
@@ -120,16 +120,16 @@ def test_modal_references_are_those_of_each_set(scores: Matrix) -> None:
 
 @pytest.mark.slow
 def test_leaving_out_is_expected_to_give_what_many_protocols_give(shared_data: Path) -> None:
-    """500 protocols of five seeds each, on matrices with a clear leader, without one, and of small subsets."""
+    """Many protocols of five seeds each, on matrices with a clear leader, without one, and of small subsets."""
     cases = [
-        (oirl(shared_data), (50, 100, 200), 250),
-        (some_outcomes(), (20, 60), 500),
-        (some_outcomes(200, (0.96, 0.95, 0.97, 0.94)), (30,), 500),
+        (oirl(shared_data), (50, 100, 200), 100),
+        (some_outcomes(), (20, 60), 200),
+        (some_outcomes(200, (0.96, 0.95, 0.97, 0.94)), (30,), 200),
     ]
     for outcomes, ks, times in cases:
         drawn = drawn_protocols(outcomes, ks, times, z=1.0)
         for holdout in ("seed", "condition"):
-            expected = expected_leave_out(outcomes, 5, ks, 1.0, holdout, draws=4000)  # type: ignore[arg-type]
+            expected = expected_leave_out(outcomes, 5, ks, 1.0, holdout, draws=2000)  # type: ignore[arg-type]
             for name, figure in expected.items():
                 values = drawn[holdout, name]
                 error = np.std(values) / np.sqrt(times)
@@ -144,13 +144,13 @@ def test_leaving_out_of_missing_outcomes_is_simulated_to_the_same() -> None:
     gaps[7, 4] = np.nan
     for holdout in ("seed", "condition"):
         normal = expected_leave_out(outcomes, 5, (20, 60), holdout=holdout)  # type: ignore[arg-type]
-        simulated = expected_leave_out(gaps, 5, (20, 60), holdout=holdout, draws=600)  # type: ignore[arg-type]
+        simulated = expected_leave_out(gaps, 5, (20, 60), holdout=holdout, draws=300)  # type: ignore[arg-type]
         for name in ("mean", "lcb", "borda"):
             assert normal[name].value == pytest.approx(simulated[name].value, abs=0.01)
 
 
 def test_the_reference_is_expected_to_agree_as_many_protocols_do() -> None:
-    outcomes, k, times = some_outcomes(), 50, 150
+    outcomes, k, times = some_outcomes(), 50, 80
     found: dict[str, list[float]] = {}
     for first in range(1000, 1000 + 5 * times, 5):
         ranks = fair_ranks(score_matrix(outcomes, [Condition(seed, k) for seed in range(first, first + 5)]).means)
@@ -170,8 +170,9 @@ def test_published_labels(shared_data: Path) -> None:
         assert row.expected.value == pytest.approx(0.242, abs=0.002)
         # One set of five seeds may be several points off what it estimates.
         assert row.held_out.mean == pytest.approx(row.expected.value, abs=0.06)
-    # Top-1 agreement of ten pairs has few values where no seed ties on top; here it is far from what is expected of two seeds.
-    assert [row.drawn["top1"].pairs for row in paper.stability] == [10, 10, 10]
+    # Five seeds crown the same prompt in 3 pairs of 10 at k = 50, and in none at k = 100; a tenth is expected at both.
+    assert [round(row.drawn["top1"].mean or 0.0, 2) for row in paper.stability] == [0.3, 0.0, 0.1]
+    assert [row.expected.top1.value for row in paper.stability[:2]] == pytest.approx([0.10, 0.12], abs=0.01)
 
 
 def test_edges() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -37,6 +37,7 @@ def test_all_tied_winners_are_returned() -> None:
     assert by_lcb([[0.5, 0.5], [0.5, 0.5]], z=2.0).winners == (0, 1)
 
 
+@settings(deadline=None, max_examples=40)
 @given(scores, st.data())
 def test_permuting_prompts_permutes_the_winners(values: Matrix, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(values.shape[1])))
@@ -44,6 +45,7 @@ def test_permuting_prompts_permutes_the_winners(values: Matrix, data: st.DataObj
         assert {order[i] for i in rule(values[:, order]).winners} == set(rule(values).winners)
 
 
+@settings(deadline=None, max_examples=40)
 @given(scores)
 def test_a_duplicate_of_a_winner_wins_too(values: Matrix) -> None:
     for rule in (by_mean, by_lcb):
@@ -94,6 +96,7 @@ def test_too_few_conditions() -> None:
         by_lcb([[0.5]])
 
 
+@settings(deadline=None, max_examples=40)
 @given(scores)
 def test_a_prompt_that_always_leads_is_chosen_and_scores_its_own(values: Matrix) -> None:
     ahead = np.column_stack([values, np.full(len(values), 2.0)])
@@ -141,6 +144,7 @@ def test_borda_over_right_and_wrong_items_is_the_mean_rule(outcomes: Matrix) -> 
         assert difference == pytest.approx(difference[0])
 
 
+@settings(deadline=None, max_examples=40)
 @given(scores, st.data())
 def test_permuting_prompts_permutes_the_winners_of_every_rule(values: Matrix, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(values.shape[1])))
@@ -153,6 +157,7 @@ def test_permuting_prompts_permutes_the_winners_of_every_rule(values: Matrix, da
     assert {order[i] for i in shortest(values[:, order], lengths[order])} == set(shortest(values, lengths))
 
 
+@settings(deadline=None, max_examples=40)
 @given(scores, st.floats(0.0, 0.99))
 def test_a_prompt_that_always_fails_changes_no_winner(values: Matrix, z: float) -> None:
     """For LCB only below z = 1: of scores of 0 and more no standard error exceeds the mean."""
@@ -170,6 +175,7 @@ def test_from_z_1_on_a_prompt_that_always_fails_can_win_by_lcb() -> None:
     assert by_lcb(values, 2.0).winners == (1,)
 
 
+@settings(deadline=None, max_examples=40)
 @given(scores)
 def test_repeating_every_row_changes_no_mean(values: Matrix) -> None:
     doubled = np.repeat(values, 2, axis=0)
@@ -193,6 +199,7 @@ def test_shortest_of_the_best_set() -> None:
             by_length(values, [1, 2, 3, 4], best_set=best)
 
 
+@settings(deadline=None, max_examples=40)
 @given(scores)
 def test_lcb_agrees_with_the_mean_up_to_its_turn_and_not_behind_it(values: Matrix) -> None:
     turn = lcb_turn(values)
