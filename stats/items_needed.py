@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -155,39 +155,6 @@ def winner_items(
         needed = max(needed, float(np.quantile(roots, probability, method="inverted_cdf")) ** 2)
     k = 1.0 / ((data.n - 1) / (data.n * needed) + 1.0 / data.n) if needed else 0.0
     return WinnerItems(own, needed, k, data.n, data.left_out, probability)
-
-
-def winner_probabilities(
-    outcomes: ArrayLike,
-    k: int,
-    sample: Literal["new items", "dataset"] = "new items",
-    *,
-    clusters: ArrayLike | None = None,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> Floats:
-    """[M], the probability that each prompt of ``outcomes`` [N, M] is on top, on ``k`` new items or a k-subset of these.
-
-    argmax(mu + Z sqrt(1/k)), or for a subset sqrt((1/k - 1/N) N/(N - 1)), with the same Z as `winner_items`; prompts
-    with the same outcomes share their wins. With the observed means in place of the true ones this is no probability of
-    *being* the best. Missing outcomes and errors as in `winner_items`; ValueError also when k < 1, or above N for a
-    subset, or on an unknown ``sample``.
-
-    >>> winner_probabilities([[1, 1, 0]] * 4 + [[0, 0, 1]] * 2, k=6, sample="dataset")
-    array([0.5, 0.5, 0. ])
-    """
-    data = blocks(outcomes, clusters)
-    if sample not in ("new items", "dataset"):
-        raise ValueError(f"sample must be 'new items' or 'dataset', got {sample!r}")
-    if k < 1 or (sample == "dataset" and k > data.n):
-        raise ValueError(f"{k!r} items cannot be drawn" + (f" from {data.n}" if sample == "dataset" else ""))
-    variance = 1.0 / k
-    if sample == "dataset":
-        variance = (1.0 / k - 1.0 / data.n) * data.n / (data.n - 1) if data.n > 1 else 0.0
-    scores = data.means + math.sqrt(variance) * _noise(outcomes, clusters, draws, seed)
-    on_top = scores >= scores.max(axis=1, keepdims=True) - _NEGLIGIBLE
-    shares: Floats = (on_top / on_top.sum(axis=1, keepdims=True)).mean(axis=0)
-    return shares
 
 
 def _pair(values: Floats, first: int, prompt: int, probability: float, clusters: ArrayLike | None) -> PairItems:

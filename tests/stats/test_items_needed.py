@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from stats.items_needed import against_leader, pair_items, winner_items, winner_probabilities
+from stats.items_needed import against_leader, pair_items, winner_items
+from stats.winner_curve import winner_curve
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Z = 1.6448536269514722
@@ -80,8 +81,8 @@ def test_that_many_new_items_keep_the_winner_in_95_percent() -> None:
     on_top = drawn == drawn.max(axis=1, keepdims=True)
     share = float((on_top / on_top.sum(axis=1, keepdims=True))[:, found.winner].mean())
     assert share == pytest.approx(0.95, abs=0.008)
-    stated = winner_probabilities(outcomes, found.items)
-    assert stated[found.winner] == pytest.approx(0.95, abs=0.002)
+    stated = winner_curve(outcomes, (found.items,)).on_new_items[0]
+    assert stated[found.winner] == pytest.approx(0.95, abs=0.008)
     assert stated == pytest.approx((on_top / on_top.sum(axis=1, keepdims=True)).mean(axis=0), abs=0.01)
 
 
@@ -95,8 +96,9 @@ def test_that_many_of_the_dataset_keep_the_winner_in_95_percent() -> None:
     on_top = sums == sums.max(axis=1, keepdims=True)
     shares = (on_top / on_top.sum(axis=1, keepdims=True)).mean(axis=0)
     assert shares[found.winner] == pytest.approx(0.95, abs=0.015)
-    assert winner_probabilities(outcomes, k, "dataset") == pytest.approx(shares, abs=0.015)
-    assert winner_probabilities(outcomes, 500, "dataset")[found.winner] == 1.0
+    curve = winner_curve(outcomes, (k, 500)).on_subsets
+    assert curve[0] == pytest.approx(shares, abs=0.015)
+    assert curve[1, found.winner] == 1.0
 
 
 @settings(deadline=None, max_examples=30)
@@ -106,9 +108,6 @@ def test_permuting_prompts_permutes_the_figures(outcomes: Matrix, data: st.DataO
     one, other = winner_items(outcomes, draws=500), winner_items(outcomes[:, order], draws=500)
     assert (None if other.winner is None else order[other.winner]) == one.winner
     assert other.needed == pytest.approx(one.needed, rel=1e-6)
-    before, after = (winner_probabilities(values, 10, draws=500) for values in (outcomes, outcomes[:, order]))
-    assert after == pytest.approx(before[order], abs=1e-9)
-    assert before.sum() == pytest.approx(1.0)
 
 
 @settings(deadline=None, max_examples=30)
@@ -118,8 +117,6 @@ def test_copies_share_and_a_tie_on_top_is_never_settled(outcomes: Matrix) -> Non
     doubled = np.column_stack([outcomes, outcomes[:, first]])
     found = winner_items(doubled, draws=200)
     assert (found.winner, found.needed, found.items, found.of_dataset) == (None, math.inf, None, len(outcomes))
-    shares = winner_probabilities(doubled, 10, draws=200)
-    assert shares[first] == pytest.approx(shares[-1], abs=1e-12)
 
 
 def test_a_prompt_that_always_fails_changes_nothing() -> None:
@@ -127,14 +124,6 @@ def test_a_prompt_that_always_fails_changes_nothing() -> None:
     one, other = winner_items(outcomes), winner_items(np.column_stack([outcomes, np.zeros(200)]))
     assert other.winner == one.winner
     assert other.needed == pytest.approx(one.needed, rel=0.05)
-    assert winner_probabilities(np.column_stack([outcomes, np.zeros(200)]), 100)[3] == 0.0
-
-
-def test_more_items_are_more_certain() -> None:
-    outcomes = (np.random.default_rng(2).random((200, 3)) < np.array([0.7, 0.6, 0.5])).astype(float)
-    winner = int(outcomes.sum(axis=0).argmax())
-    chances = [winner_probabilities(outcomes, k)[winner] for k in (1, 10, 100, 1000, 10_000)]
-    assert chances == sorted(chances) and chances[-1] > 0.999
 
 
 def test_clusters_need_more_items() -> None:
@@ -168,14 +157,6 @@ def test_impossible_input_is_refused() -> None:
         pair_items(-0.1, 0.1)
     with pytest.raises(ValueError, match="column"):
         against_leader([[1, 0]], leader=2)
-    with pytest.raises(ValueError, match="cannot be drawn"):
-        winner_probabilities([[1, 0]], 2, "dataset")
-    with pytest.raises(ValueError, match="cannot be drawn"):
-        winner_probabilities([[1, 0]], 0)
-    with pytest.raises(ValueError, match="sample"):
-        winner_probabilities([[1, 0]], 1, "items")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="draw"):
-        winner_probabilities([[1, 0]], 1, draws=0)
     with pytest.raises(ValueError, match="draw"):
         winner_items([[1, 0]], draws=0)
     alone = winner_items([[1], [0]])
