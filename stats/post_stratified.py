@@ -26,7 +26,7 @@ from stats.intervals import normal_quantile
 from stats.proportion_limits import Limits, jeffreys_limits, wilson_limits
 
 Floats = NDArray[np.float64]
-StratifiedInterval = Literal["logit", "mover", "wilson"]
+StratifiedInterval = Literal["logit", "mover", "wilson", "effective-wilson"]
 
 FEWEST_FOR_LOGIT: Final = 5
 """Each of TP, FN, FP and TN must be this large for the logit interval; a cell near 0 has almost no variance to show."""
@@ -70,7 +70,8 @@ class PostStratified:
     """A true failure rate from strata, with its interval.
 
     variance: of ``value``, by the delta method; 0 where every stratum is pure, which is why the interval is another then.
-    interval: 'logit' or 'mover', see `post_stratified`; 'wilson' where only the labels count.
+    interval: 'logit' or 'mover', see `post_stratified`; 'wilson' where only the labels count; 'effective-wilson' over
+    several cells, see `stats.cell_strata`.
     """
 
     value: float
