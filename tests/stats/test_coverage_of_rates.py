@@ -7,7 +7,6 @@ standard errors below 95 %. Where a rate is refused, [0, 1] counts as holding it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import comb
 
 import numpy as np
@@ -90,7 +89,7 @@ def test_random_labels_post_stratified(cell: Cell) -> None:
 
 
 def test_why_small_counts_do_not_get_the_logit_interval() -> None:
-    """The logit interval by itself holds the truth in 82-84 % where a good judge leaves a cell empty, and the labels'
+    """The logit interval by itself holds the truth in about 82 % where a good judge leaves a cell empty, and the labels'
     Wilson interval in its place below 5 labels of a class hardly mends it: the cell that is empty is another."""
     cell = (40, 0.20, (0.95, 0.95))
     tp, fn, fp, tn, flagged = random_labels(generator(cell), cell)
@@ -190,15 +189,8 @@ def test_labels_balanced_over_cells(cell: Cell) -> None:
         assert held(pooled, truth) < 0.9
 
 
-def jeffreys_cells() -> Iterator[Cell]:
-    """Fewer cells for what takes draws in each replicate."""
-    for theta in (0.05, 0.20):
-        for judge in JUDGES:
-            yield 100, theta, judge
-
-
 def drawn(rng: np.random.Generator, count: Counts, total: int, draws: int = 1000) -> Floats:
-    """Jeffreys draws for each replicate."""
+    """Jeffreys draws, fresh ones for each replicate: shared ones would shift all replicates' limits together."""
     return rng.beta(count[:, None] + 0.5, total - count[:, None] + 0.5, size=(len(count), draws))
 
 
@@ -208,31 +200,30 @@ def tails(draws: Floats) -> tuple[Floats, Floats]:
     return low, high
 
 
-@pytest.mark.parametrize("cell", list(jeffreys_cells()))
+@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell[1] in (0.05, 0.20)])
 def test_jeffreys_draws_under_by_verdict(cell: Cell) -> None:
-    """At theta .05 with a judge of .95/.95 they hold the truth in 93 %, a little less than asked; Lang-Reiczigel,
-    which is shown unless Jeffreys is asked for, in 96 %."""
-    rng = generator(cell)
-    tp, tn, flagged = by_verdict_labels(rng, cell, 50, 50)
-    p, tpr, tnr = drawn(rng, flagged, JUDGED), drawn(rng, tp, 50), drawn(rng, tn, 50)
-    covered = held(tails(np.clip((p + tnr - 1) / (tpr + tnr - 1), 0, 1)), cell[1])
-    assert covered >= (0.92 if cell[1:] == (0.05, (0.95, 0.95)) else LEAST)
+    rng, half = generator(cell), cell[0] // 2
+    tp, tn, flagged = by_verdict_labels(rng, cell, half, half)
+    p, tpr, tnr = drawn(rng, flagged, JUDGED), drawn(rng, tp, half), drawn(rng, tn, half)
+    j = tpr + tnr - 1
+    theta = np.where(j > 0, np.clip((p + tnr - 1) / np.where(j > 0, j, 1.0), 0, 1), rng.random(j.shape[1]))
+    assert held(tails(theta), cell[1]) >= LEAST
 
 
-@pytest.mark.parametrize("cell", list(jeffreys_cells()))
+@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell[1] in (0.05, 0.20)])
 def test_tpr_and_tnr_of_labels_drawn_within_the_judges_verdicts(cell: Cell) -> None:
     """As `rates_by_judge` has them: quantiles of the draws, reaching 1 where no error of the kind is labelled."""
-    _, theta, (tpr, tnr) = cell
-    rng, truth = generator(cell), float(observed_rate(theta, tpr, tnr))
-    tp = rng.binomial(50, theta * tpr / truth, REPLICATES)
-    fn = rng.binomial(50, theta * (1 - tpr) / (1 - truth), REPLICATES)
+    labels, theta, (tpr, tnr) = cell
+    rng, half, truth = generator(cell), labels // 2, float(observed_rate(theta, tpr, tnr))
+    tp = rng.binomial(half, theta * tpr / truth, REPLICATES)
+    fn = rng.binomial(half, theta * (1 - tpr) / (1 - truth), REPLICATES)
     p = drawn(rng, rng.binomial(JUDGED, truth, REPLICATES), JUDGED)
-    caught, missed = p * drawn(rng, tp, 50), (1 - p) * drawn(rng, fn, 50)
+    caught, missed = p * drawn(rng, tp, half), (1 - p) * drawn(rng, fn, half)
     low, high = tails(caught / (caught + missed))
     assert held((low, np.where(fn == 0, 1.0, high)), tpr) >= LEAST
     passed, alarms = 1 - p - missed, p - caught
     low, high = tails(passed / (passed + alarms))
-    assert held((low, np.where(tp == 50, 1.0, high)), tnr) >= LEAST
+    assert held((low, np.where(tp == half, 1.0, high)), tnr) >= LEAST
 
 
 @pytest.mark.parametrize(("labels", "theta"), [(labels, theta) for labels in (40, 100) for theta in THETAS])
@@ -302,8 +293,9 @@ def test_rows_that_repeat_a_case() -> None:
 
 
 def test_never_post_stratified_after_a_draw_by_verdict() -> None:
-    """Why the table says never. Post-stratified with 100 labels half and half: below 15 % up to theta .20. With what is
-    left of a half/half build pile, theta .10: 8-17 % with 100 labels, 25-55 % with 40."""
+    """Why the table says never. Post-stratified with 100 labels half and half: 0-14 % up to theta .20. With what is left
+    of a half/half build pile of 30, theta .10: 6-16 % with 100 labels, 26-56 % with 40 (the design page has 8-34 %
+    from a trial of its own)."""
     for theta in (0.05, 0.10, 0.20):
         for judge in JUDGES:
             cell = (100, theta, judge)
