@@ -53,13 +53,9 @@ def post_stratified_by_cell(cells: Sequence[JudgedSample], confidence: float = 0
     for cell in cells:
         cell.check_labelled_among_judged()
     if len(cells) == 1:
-        one = cells[0]
-        alone = 0 in (tp[0] + fp[0], fn[0] + tn[0])
-        return (
-            labels_only(cells, confidence)
-            if alone
-            else post_stratified(one.labelled, one.flagged, one.judged, confidence)
-        )
+        if 0 in (tp[0] + fp[0], fn[0] + tn[0]):
+            return labels_only(cells, confidence)
+        return post_stratified(cells[0].labelled, cells[0].flagged, cells[0].judged, confidence)
     low, high = cell_limits(tp, fn, fp, tn, flagged, judged, confidence)
     value, variance = cell_moments(tp, fn, fp, tn, flagged, judged)
     enough = np.minimum.reduce([tp, fn, fp, tn]).min() >= FEWEST_FOR_LOGIT
@@ -93,7 +89,12 @@ def labels_only(cells: Sequence[JudgedSample], confidence: float = 0.95) -> Post
 def cell_moments(
     tp: ArrayLike, fn: ArrayLike, fp: ArrayLike, tn: ArrayLike, flagged: ArrayLike, judged: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """theta and its variance over cells, for arrays of counts [..., cells]."""
+    """theta and its variance over cells, for arrays of counts [..., cells].
+
+    >>> theta, variance = cell_moments([8, 1], [2, 1], [3, 2], [27, 36], [30, 90], [100, 900])
+    >>> round(float(theta), 4), round(float(variance), 5)
+    (0.0785, 0.00111)
+    """
     size = np.asarray(judged, dtype=np.float64)
     weights = size / size.sum(axis=-1, keepdims=True)
     values, variances = post_stratified_moments(tp, fn, fp, tn, flagged, judged)

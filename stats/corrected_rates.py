@@ -172,8 +172,8 @@ def _refusal(how_drawn: HowDrawn, cells: list[JudgedSample], *, same_data: bool,
             return "drawn_from_other_data"
         if thinned:
             return "thinned"
-        labelled = cells[0].labelled
-        if 0 in (labelled.tp + labelled.fp, labelled.fn + labelled.tn):
+        labelled, flagged, passed = cells[0].labelled, cells[0].flagged, cells[0].judged - cells[0].flagged
+        if (flagged and not labelled.tp + labelled.fp) or (passed and not labelled.fn + labelled.tn):
             return "verdict_without_labels"
     return None
 

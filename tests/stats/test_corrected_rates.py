@@ -192,6 +192,16 @@ def test_random_labels_on_one_verdict_only_show_the_labels_own_rate() -> None:
     assert found.shown == found.labels_only
 
 
+def test_a_judge_that_always_passes_leaves_its_labels_a_random_sample() -> None:
+    """Drawn within its one verdict: the labels' own rate, and a TPR of 0."""
+    found = corrected_rates("by_judge", JudgedSample(Confusion(tp=0, fn=6, fp=0, tn=54), flagged=0, judged=2000))
+    expected = wilson(6, 60)
+    assert (found.shown.value, found.shown.interval) == (0.1, "wilson")
+    assert (found.shown.low, found.shown.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert found.judge is not None
+    assert (found.judge.tpr.value, found.judge.tnr.value) == (0.0, 1.0)
+
+
 def test_jeffreys_in_place_of_lang_reiczigel() -> None:
     one, other = corrected_rates("by_verdict", SAMPLE), corrected_rates("by_verdict", SAMPLE, interval="Jeffreys")
     assert (one.shown.value, other.shown.interval) == (other.shown.value, "Jeffreys")

@@ -191,7 +191,7 @@ def test_one_cell_is_the_sample_itself(sample: JudgedSample) -> None:
     assert post_stratified_by_cell([sample]) == post_stratified(sample.labelled, sample.flagged, sample.judged)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(samples(least=5), min_size=2, max_size=5))
 def test_cells_are_weighted_by_their_share(cells: list[JudgedSample]) -> None:
     total = sum(cell.judged for cell in cells)
@@ -209,7 +209,7 @@ def test_cells_are_weighted_by_their_share(cells: list[JudgedSample]) -> None:
     )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(samples(), min_size=2, max_size=5))
 def test_cells_with_few_labels_keep_their_estimate_within(cells: list[JudgedSample]) -> None:
     assume(all(cell.labelled.judged for cell in cells))

@@ -48,7 +48,7 @@ def test_newcombes_published_intervals() -> None:
         assert (float(found[0]), float(found[1])) == pytest.approx((low, high), abs=5.1e-5)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(judged, judged)
 def test_the_sign_is_the_judges(first: tuple[int, int], second: tuple[int, int]) -> None:
     """The true interval leaves out 0 exactly when the observed one does, and holds its estimate."""
@@ -59,14 +59,14 @@ def test_the_sign_is_the_judges(first: tuple[int, int], second: tuple[int, int])
     assert abs(compared.value) >= abs(compared.observed)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(judged, judged)
 def test_exchanging_the_systems_turns_the_interval_round(first: tuple[int, int], second: tuple[int, int]) -> None:
     one, other = rate_difference(first, second, GOOD), rate_difference(second, first, GOOD)
     assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=1e-12)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(pairs)
 def test_exchanging_paired_systems_too(counts: tuple[int, int, int, int]) -> None:
     assume(sum(counts))
@@ -77,7 +77,7 @@ def test_exchanging_paired_systems_too(counts: tuple[int, int, int, int]) -> Non
     assert (one.low > 0, one.high < 0) == (one.observed_low > 0, one.observed_high < 0)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(judged, judged)
 def test_a_judge_known_to_be_perfect_changes_nothing(first: tuple[int, int], second: tuple[int, int]) -> None:
     found = rate_difference(first, second, Confusion(tp=10**8, fn=0, fp=0, tn=10**8))
