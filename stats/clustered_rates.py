@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from stats.corrected_rates import RateEstimate, RateInterval, Refusal
 from stats.intervals import normal_quantile
 from stats.post_stratified import FEWEST_FOR_LOGIT, post_stratified_limits, post_stratified_moments
-from stats.rogan_gladen import lang_reiczigel, not_identified, rogan_gladen
+from stats.rogan_gladen import FEWEST_LABELS, lang_reiczigel, rogan_gladen, youden_limits
 
 Floats = NDArray[np.float64]
 
@@ -99,8 +99,8 @@ def rogan_gladen_by_case(
 
     ``flagged`` [N] are the judge's verdicts that p is taken over; ``labelled_flagged`` and ``labelled_failures`` [m] the
     judge's and the expert's on the labelled rows. A case that has the same name in ``cases`` and ``labelled_cases`` is
-    one case. Lang-Reiczigel's interval of the divided counts. Refused as `stats.rogan_gladen.not_identified` says of
-    these, or with 'one_case'. Raises ValueError as `post_stratified_by_case` does.
+    one case. Lang-Reiczigel's interval of the divided counts. Refused with fewer than 15 labelled cases that hold a
+    failure, or a good answer, and when J of the divided counts may be 0. Raises ValueError as `post_stratified_by_case` does.
 
     >>> found = rogan_gladen_by_case([1, 0, 0, 0], "abcd", [1, 1, 0, 0], [1, 1, 0, 0], "wxyz")
     >>> found.estimate.reason
@@ -119,13 +119,14 @@ def rogan_gladen_by_case(
     tp, fn, fp, tn = _table(f[labelled], y[labelled])
     n, k, m1, m0 = float(judged.sum()), float(f[judged].sum()), tp + fn, fp + tn
     sizes = _Sizes.of(judged, labelled, cases_of)
-    reason = not_identified(tp, m1, tn, m0, confidence)
-    if reason is not None:
-        return sizes.refused(reason)
-    if sizes.labelled_cases < 2:
-        return sizes.refused("one_case")
+    if np.unique(cases_of[labelled & (y == 1.0)]).size < FEWEST_LABELS:
+        return sizes.refused("too_few_failures")
+    if np.unique(cases_of[labelled & (y == 0.0)]).size < FEWEST_LABELS:
+        return sizes.refused("too_few_goods")
     p, tpr, tnr = k / n, tp / m1, tn / m0
     j = tpr + tnr - 1.0
+    if j <= 1e-12:
+        return sizes.refused("no_better_than_chance")
     theta = float(rogan_gladen(p, tpr, tnr))
     influence = judged * (f - p) / n / j
     influence = influence - labelled * y * theta / j * (f - tpr) / m1
@@ -134,9 +135,8 @@ def rogan_gladen_by_case(
     effect = _design_effect(influence, cases_of, independent / j**2, sizes.labelled_cases, labelled)
     k, n, tp, m1, tn, m0 = (count / effect for count in (k, n, tp, m1, tn, m0))
     by_t = _t_confidence(confidence, sizes.labelled_cases)
-    reason = not_identified(tp, m1, tn, m0, by_t)
-    if reason is not None:
-        return sizes.refused(reason)
+    if float(youden_limits(tp, m1, tn, m0, by_t)[0]) <= 0.0:
+        return sizes.refused("no_better_than_chance")
     limits, value = lang_reiczigel(k, n, tp, m1, tn, m0, by_t), min(max(theta, 0.0), 1.0)
     low, high = min(limits.low, value), max(limits.high, value)
     return sizes.found(RateEstimate(value, low, high, "Rogan-Gladen", "Lang-Reiczigel"), effect)

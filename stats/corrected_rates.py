@@ -5,7 +5,7 @@ gave no verdict are in no figure.
 
 how drawn, about the same data      the rate shown          interval              TPR and TNR
 random                              post-stratified         logit or MOVER        as counted
-by_cell                             the same within cells   stratified            weighted by cell
+by_cell                             the same within cells   logit or Wilson       weighted by cell
 by_judge                            post-stratified         logit or MOVER        turned round by p
 by_verdict, or thinned by it        Rogan-Gladen            Lang-Reiczigel        as counted
 hand                                none
@@ -41,7 +41,7 @@ from stats.rogan_gladen import NotIdentified, lang_reiczigel, not_identified, ro
 
 HowDrawn = Literal["random", "by_cell", "by_judge", "by_verdict", "hand"]
 Estimator = Literal["post-stratified", "Rogan-Gladen", "labels only", "none"]
-RateInterval = Literal["logit", "mover", "wilson", "Lang-Reiczigel", "Jeffreys", "none"]
+RateInterval = Literal["logit", "mover", "wilson", "effective-wilson", "Lang-Reiczigel", "Jeffreys", "none"]
 Refusal = Literal[
     NotIdentified,
     "drawn_by_hand",
@@ -172,8 +172,8 @@ def _refusal(how_drawn: HowDrawn, cells: list[JudgedSample], *, same_data: bool,
             return "drawn_from_other_data"
         if thinned:
             return "thinned"
-        labelled = cells[0].labelled
-        if 0 in (labelled.tp + labelled.fp, labelled.fn + labelled.tn):
+        labelled, flagged, passed = cells[0].labelled, cells[0].flagged, cells[0].judged - cells[0].flagged
+        if (flagged and not labelled.tp + labelled.fp) or (passed and not labelled.fn + labelled.tn):
             return "verdict_without_labels"
     return None
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from stats.confusion import Confusion
 from stats.intervals import Estimate, Interval
-from stats.post_stratified import JudgedSample
+from stats.post_stratified import JudgedSample, check_verdicts_labelled
 from stats.prevalence_draws import DRAWS, SEED, by_judge_draws, equal_tailed
 from stats.proportion_limits import wilson_limits
 from stats.rogan_gladen import YoudenJ, youden
@@ -87,18 +87,16 @@ def rates_by_judge(
     theta: the misses are few and far between the many cases that the judge passes.
 
     caught, failures, passed and goods are the labels as counted and give TPR and TNR only through p. Raises
-    ValueError when a verdict of the judge has no label or flagged is outside 0..judged.
+    ValueError when a verdict that the judge gives has no label or flagged is outside 0..judged.
 
     >>> rates = rates_by_judge(Confusion(tp=40, fn=4, fp=10, tn=46), flagged=300, judged=2000)
     >>> round(rates.tpr.value, 3), round(rates.tpr.low, 2), round(rates.tpr.high, 2), round(rates.tnr.value, 3)
     (0.638, 0.43, 0.84, 0.963)
     """
-    JudgedSample(labelled, flagged, judged)
+    check_verdicts_labelled(JudgedSample(labelled, flagged, judged))
     tp, fn, fp, tn = labelled.tp, labelled.fn, labelled.fp, labelled.tn
-    if tp + fp == 0 or fn + tn == 0:
-        raise ValueError("a label is needed among the cases that the judge flags and among those that it passes")
     # Weighted counts: as if every judged case were labelled.
-    flags, passes = flagged / (tp + fp), (judged - flagged) / (fn + tn)
+    flags, passes = flagged / max(tp + fp, 1), (judged - flagged) / max(fn + tn, 1)
     drawn = by_judge_draws(labelled, flagged, judged, draws, seed)
     of_tpr, of_tnr = equal_tailed(drawn.tpr, confidence), equal_tailed(drawn.tnr, confidence)
     j_interval = equal_tailed(drawn.tpr + drawn.tnr - 1.0, confidence)

@@ -26,7 +26,7 @@ from stats.intervals import normal_quantile
 from stats.proportion_limits import Limits, jeffreys_limits, wilson_limits
 
 Floats = NDArray[np.float64]
-StratifiedInterval = Literal["logit", "mover", "wilson"]
+StratifiedInterval = Literal["logit", "mover", "wilson", "effective-wilson"]
 
 FEWEST_FOR_LOGIT: Final = 5
 """Each of TP, FN, FP and TN must be this large for the logit interval; a cell near 0 has almost no variance to show."""
@@ -70,7 +70,8 @@ class PostStratified:
     """A true failure rate from strata, with its interval.
 
     variance: of ``value``, by the delta method; 0 where every stratum is pure, which is why the interval is another then.
-    interval: 'logit' or 'mover', see `post_stratified`; 'wilson' where only the labels count.
+    interval: 'logit' or 'mover', see `post_stratified`; 'wilson' where only the labels count; 'effective-wilson' over
+    several cells, see `stats.cell_strata`.
     """
 
     value: float
@@ -88,7 +89,8 @@ def post_stratified(labelled: Confusion, flagged: int, judged: int, confidence: 
     limits of p, mu1 and mu0, their distances from the estimates squared and added with the same weights. The logit form
     alone covers as little as 82 % where a good judge leaves a cell empty (40 labels, TPR = TNR = .95, theta .20).
 
-    Raises ValueError when a verdict that occurs has no label, or more cases are labelled than judged.
+    Of a judge that gives one verdict throughout the labels are a plain random sample, with Wilson's interval. Raises
+    ValueError when a verdict that the judge gives has no label, or more cases are labelled than judged.
 
     Source: post-stratification, Cochran (1977), Sampling Techniques, 5A.9; double sampling for misclassified counts,
     Tenenbein (1970), JASA 65, 1350-1361; MOVER, Zou and Donner (2008), Statistics in Medicine 27, 1693-1702.
@@ -98,17 +100,25 @@ def post_stratified(labelled: Confusion, flagged: int, judged: int, confidence: 
     """
     sample = JudgedSample(labelled, flagged, judged)
     sample.check_labelled_among_judged()
-    _check_verdicts_labelled(sample)
+    check_verdicts_labelled(sample)
     counts = (labelled.tp, labelled.fn, labelled.fp, labelled.tn, flagged, judged)
     low, high = post_stratified_limits(*counts, confidence)
     value, variance = (float(part) for part in post_stratified_moments(*counts))
-    return PostStratified(value, float(low), float(high), variance, "mover" if _few(labelled) else "logit")
+    interval: StratifiedInterval = "mover" if _few(labelled) else "logit"
+    if 0 in (labelled.tp + labelled.fp, labelled.fn + labelled.tn):
+        interval = "wilson"
+    return PostStratified(value, float(low), float(high), variance, interval)
 
 
 def post_stratified_moments(
     tp: ArrayLike, fn: ArrayLike, fp: ArrayLike, tn: ArrayLike, flagged: ArrayLike, judged: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """theta and its variance for arrays of counts that broadcast; the labels' own share where a verdict has no label."""
+    """theta and its variance for arrays of counts that broadcast; the labels' own share where a verdict has no label.
+
+    >>> theta, variance = post_stratified_moments([79, 0], [90, 4], [15, 0], [416, 36], [647, 50], [4000, 1000])
+    >>> theta.round(4), (variance**0.5).round(4)
+    (array([0.285, 0.1  ]), array([0.016 , 0.0474]))
+    """
     a, b, c, d, k, n = (np.asarray(count, dtype=np.float64) for count in (tp, fn, fp, tn, flagged, judged))
     m1, m0, p = a + c, b + d, k / n
     both = (m1 > 0.0) & (m0 > 0.0)
@@ -185,9 +195,12 @@ def _mover_limits(
     return np.maximum(theta - np.sqrt(below), 0.0), np.minimum(theta + np.sqrt(above), 1.0)
 
 
-def _check_verdicts_labelled(sample: JudgedSample) -> None:
+def check_verdicts_labelled(sample: JudgedSample) -> None:
+    """Raise ValueError when a verdict that the judge gives has no label."""
     labelled = sample.labelled
-    if labelled.tp + labelled.fp == 0 or labelled.fn + labelled.tn == 0:
+    unknown_flagged = sample.flagged and not labelled.tp + labelled.fp
+    unknown_passed = sample.judged - sample.flagged and not labelled.fn + labelled.tn
+    if unknown_flagged or unknown_passed or not labelled.judged:
         raise ValueError("a label is needed among the cases that the judge flags and among those that it passes")
 
 

@@ -111,7 +111,7 @@ def divided_limits(
         raise ValueError("a difference is divided by J only where J is above 0 beyond doubt")
     lower = _lower_ratio(d, d_low, whole, least, most)
     upper = -_lower_ratio(-d, -d_high, whole, least, most)
-    return np.maximum(lower, -1.0), np.minimum(upper, 1.0)
+    return np.clip(lower, -1.0, 1.0), np.clip(upper, -1.0, 1.0)
 
 
 def unpaired_limits(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, confidence: float = 0.95) -> Limits:

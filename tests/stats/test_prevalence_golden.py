@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from stats.confusion import Confusion, kappa, rates
+from stats.confusion import Confusion, rates
 from stats.intervals import Interval, wilson
+from stats.kappa import cohens_kappa
 from stats.label_allocation import Allocation, best_allocation, lee_allocation
 from stats.post_stratified import logit_limits, post_stratified_limits, post_stratified_moments
 from stats.prediction_powered import best_weight, prediction_powered
@@ -266,7 +267,7 @@ def test_llm_judge_agreement(golden: dict[str, Any]) -> None:
     for name, figure in (("TPR", figures.tpr), ("TNR", figures.tnr)):
         assert (figure.value, figure.low, figure.high) == pytest.approx(published[name], abs=5.1e-4)
     assert figures.agreement.value == published["agreement"]
-    assert kappa(table).value == pytest.approx(published["kappa"], abs=5.1e-4)
+    assert cohens_kappa(table.tp, table.fn, table.fp, table.tn).value == pytest.approx(published["kappa"], abs=5.1e-4)
     k, n = entry["judge_only_fail"], entry["judge_only_n"]
     raw = wilson(n - k, n)
     assert (1 - k / n, raw.low, raw.high) == pytest.approx(published["raw_pass"], abs=5.1e-4)

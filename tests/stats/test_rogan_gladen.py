@@ -32,7 +32,7 @@ def test_the_correction_undoes_what_the_judge_does(theta: float, tpr: float, tnr
     assert float(rogan_gladen(observed_rate(theta, tpr, tnr), tpr, tnr)) == pytest.approx(theta, abs=1e-9)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(shares, good_rates, good_rates)
 def test_the_other_convention_gives_the_complement(observed: float, tpr: float, tnr: float) -> None:
     """Passes counted as positive: p, TPR and TNR turn round, and so does the corrected rate."""
@@ -62,7 +62,7 @@ def test_two_rates_differ_by_j_times_as_much_for_the_judge() -> None:
     assert first - second == pytest.approx(0.75 * 0.10, abs=1e-12)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(classes, classes, classes, st.sampled_from([0.8, 0.95, 0.99]))
 def test_lang_reiczigel_lies_within_the_unit_interval_and_widens_with_confidence(
     flags: tuple[int, int], caught: tuple[int, int], passed: tuple[int, int], confidence: float
@@ -71,7 +71,7 @@ def test_lang_reiczigel_lies_within_the_unit_interval_and_widens_with_confidence
     assert 0.0 <= interval.low <= interval.high <= 1.0
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(classes, classes, classes)
 def test_arrays_and_single_counts_agree(
     flags: tuple[int, int], caught: tuple[int, int], passed: tuple[int, int]
@@ -84,7 +84,7 @@ def test_arrays_and_single_counts_agree(
     assert -1.0 <= j.low <= j.value <= j.high <= 1.0
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 400), st.integers(20, 40), st.integers(70, 80))
 def test_lang_reiczigel_is_the_same_in_the_other_convention(flagged: int, caught: int, passed: int) -> None:
     """Failures and passes exchanged: the interval is mirrored."""
@@ -151,7 +151,7 @@ def test_j_equals_statsmodels() -> None:
         assert (j.low, j.high) == pytest.approx(reference, abs=1e-12)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(classes, st.sampled_from([0.8, 0.95, 0.99]))
 def test_limits_of_arrays_equal_those_of_one_proportion(count: tuple[int, int], confidence: float) -> None:
     betaincinv = pytest.importorskip("scipy.special").betaincinv
