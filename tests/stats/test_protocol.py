@@ -66,7 +66,7 @@ def test_every_expected_figure_says_how_it_was_obtained() -> None:
     paper = protocol(some_outcomes(), range(3), ks=(50,), m=2, draws=30)
     row = paper.stability[0].expected
     assert (row.tau_b.method, row.rho.method, row.top1.method, row.tied_pairs.method) == (
-        "approximate", "approximate", "simulated", "exact",
+        "approximate", "approximate", "approximate", "exact",
     )  # fmt: skip
     assert {figure.method for figure in paper.reference[0].expected.values()} == {"simulated"}
     assert {row.expected.method for row in paper.selection} == {"approximate"}
@@ -228,3 +228,16 @@ def test_impossible_input_is_refused() -> None:
         expected_leave_out(outcomes, 2, (5,), holdout="item")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least one seed"):
         expected_reference(outcomes, 5, 1, 0)
+
+
+def test_expectations_may_come_from_some_of_the_items() -> None:
+    outcomes = some_outcomes()
+    answered = outcomes[:80]
+    outcomes = outcomes.copy()
+    outcomes[80:, 0] = np.nan
+    paper = protocol(outcomes, range(3), ks=(50, 100), m=2, draws=30, expect_on=answered)
+    assert paper.stability[0].expected == stability(answered, 50, 2, draws=30)
+    assert paper.stability[1].expected is None and paper.reference[1].expected == {}
+    assert {row.expected.value for row in paper.selection} == {None}
+    with pytest.raises(ValueError, match="same"):
+        protocol(outcomes, range(3), expect_on=answered[:, :1])
