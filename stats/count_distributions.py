@@ -1,7 +1,7 @@
 """How many marked items a draw holds: the binomial and the hypergeometric distribution as arrays.
 
 Built outwards from the most likely number by the ratio of neighbours, so that no factorial and no logarithm costs
-digits at large counts. Numbers that practically never occur, below 1e-18 of the most likely one, are left out.
+digits at large counts. Numbers that practically never occur, below 1e-17 of the most likely one, are left out.
 
 >>> hypergeometric(10, 4, 2)
 CountDistribution(first=0, chances=array([0.33333333, 0.53333333, 0.13333333]))
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_NEGLIGIBLE = 1e-18
+_NEGLIGIBLE = 1e-17
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ def hypergeometric(n_items: int, marked: int, k: int) -> CountDistribution:
 def _outwards(ends: tuple[int, int, int], deviation: float, ratio: Callable[[Floats], Floats]) -> CountDistribution:
     """From (lowest, most likely, highest) number and the ratio of the chance of the next number to that of this one."""
     low, mode, high = ends
-    reach = int(12.0 * deviation) + 60
+    reach = int(9.0 * deviation) + 20
     low, high = max(low, mode - reach), min(high, mode + reach)
-    above = np.cumprod(ratio(np.arange(mode, high, dtype=np.float64)))
-    below = np.cumprod(1.0 / ratio(np.arange(mode - 1, low - 1, -1, dtype=np.float64)))[::-1]
-    chances = np.concatenate([below, [1.0], above])
-    kept = np.flatnonzero(chances > _NEGLIGIBLE)
-    chances = chances[kept[0] : kept[-1] + 1]
-    return CountDistribution(low + int(kept[0]), chances / chances.sum())
+    ratios = ratio(np.arange(low, high, dtype=np.float64))
+    below, above = np.cumprod(1.0 / ratios[: mode - low][::-1])[::-1], np.cumprod(ratios[mode - low :])
+    # The one grows towards the mode, the other falls from it.
+    first, end = int((below <= _NEGLIGIBLE).sum()), int((above > _NEGLIGIBLE).sum())
+    chances = np.concatenate([below[first:], [1.0], above[:end]])
+    return CountDistribution(low + first, chances / chances.sum())

@@ -20,9 +20,9 @@ Nelson (1997), Modeling and Generating Random Vectors with Arbitrary Marginal Di
 >>> outcomes = np.repeat([[1, 0], [0, 1], [1, 1]], [30, 10, 60], axis=0)
 >>> draws = gaussian_scores(outcomes, draws=3)
 >>> draws.on_subset(50)
-array([[44., 36.],
-       [42., 32.],
-       [47., 37.]])
+array([[42., 36.],
+       [46., 33.],
+       [47., 31.]])
 >>> draws.on_subset(100)[0]
 array([90., 70.])
 """
@@ -50,13 +50,12 @@ _CELLS: Final = 1 << 20
 class GaussianScores:
     """Draws for M prompts on N items; made by `gaussian_scores`.
 
-    noise: Z, [draws, D], one column for each of the D different columns of outcomes. Prompts with the same outcomes on
-    every item share it, and always tie. column: [M], which one is whose. means, deviations: [D], of the outcomes over
-    items.
+    noise: Z, [D, draws], one row for each of the D different columns of outcomes. Prompts with the same outcomes on
+    every item share it, and always tie. row: [M], which one is whose. means, deviations: [D], of the outcomes over items.
     """
 
     noise: Floats
-    column: NDArray[np.int64]
+    row: NDArray[np.int64]
     means: Floats
     deviations: Floats
     n_items: int
@@ -88,19 +87,25 @@ class GaussianScores:
     def _hits(self) -> list[int]:
         return [round(mean * self.n_items) for mean in self.means]
 
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.int64], Floats]:
+        order = np.argsort(self.noise, axis=1)
+        return order, np.take_along_axis(self.noise, order, axis=1)
+
     def _normal(self, factor: float) -> Floats:
-        scores: Floats = self.means + self.noise * (self.deviations * np.sqrt(factor))
-        return scores[:, self.column]
+        scores: Floats = self.means[:, None] + self.noise * (self.deviations * np.sqrt(factor))[:, None]
+        return scores[self.row].T
 
     def _quantiles(self, margins: list[CountDistribution]) -> Floats:
         from scipy.special import ndtri
 
-        counts = np.empty_like(self.noise)
-        for prompt, margin in enumerate(margins):
+        counts, draws = np.empty_like(self.noise), self.noise.shape[1]
+        for own, margin, order, ascending in zip(counts, margins, *self._sorted, strict=True):
             # The count is the first whose cumulative probability reaches Phi(Z).
             steps = ndtri(np.minimum(np.cumsum(margin.chances[:-1]), 1.0))
-            counts[:, prompt] = margin.first + np.searchsorted(steps, self.noise[:, prompt])
-        return counts[:, self.column]
+            upto = np.concatenate([[0], np.searchsorted(ascending, steps, side="right"), [draws]])
+            own[order] = np.repeat(margin.first + np.arange(len(margin.chances)), np.diff(upto))
+        return counts[self.row].T
 
 
 def gaussian_scores(outcomes: ArrayLike, draws: int | None = None, seed: int = 0) -> GaussianScores:
@@ -120,14 +125,13 @@ def gaussian_scores(outcomes: ArrayLike, draws: int | None = None, seed: int = 0
     if draws < 2:
         raise ValueError(f"agreement needs at least two draws, got {draws!r}")
     # Sorted columns: the same draws whatever the order of the prompts, and one for equal ones.
-    distinct, column = np.unique(values + 0.0, axis=1, return_inverse=True)
+    distinct, row = np.unique(values + 0.0, axis=1, return_inverse=True)
     steps, scale, _ = whole_steps(distinct)
     centred = distinct - distinct.mean(axis=0)
     deviations = np.sqrt((centred**2).sum(axis=0) / max(len(values) - 1, 1))
-    noise = _standard_normal(draws, distinct.shape[1], seed) @ _root(_correlations(centred))
-    return GaussianScores(
-        noise, column.reshape(-1), steps.sum(axis=0) / (scale * len(values)), deviations, len(values), is_binary(values)
-    )
+    noise = _root(_correlations(centred)) @ _standard_normal(distinct.shape[1], draws, seed)
+    means = steps.sum(axis=0) / (scale * len(values))
+    return GaussianScores(noise, row.reshape(-1), means, deviations, len(values), is_binary(values))
 
 
 def _correlations(centred: Floats) -> Floats:

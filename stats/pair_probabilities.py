@@ -142,13 +142,17 @@ def _win_tie_loss(
     if k == n_items or not b + c:
         return float(b > c), float(b == c), float(b < c)
     only_i, only_l, rest = (held(count) for count in (b, c, n_items - b - c))
-    # Row u, column v: the chance of holding k - u - v of the other items.
-    u, v = np.arange(len(only_i.chances)), np.arange(len(only_l.chances))
-    left = k - rest.first - only_i.first - only_l.first - np.add.outer(u, v)
+    of_i, of_l = only_i.chances, only_l.chances
+    u, v = np.arange(len(of_i)), np.arange(len(of_l))
+    # What is left of k when u and v are held, by u + v, and how likely it is to be held of the other items.
+    left = k - rest.first - only_i.first - only_l.first - np.arange(len(u) + len(v) - 1)
     possible = (left >= 0) & (left < len(rest.chances))
-    chances = np.where(possible, rest.chances[np.where(possible, left, 0)], 0.0)
-    chances *= only_i.chances[:, None] * only_l.chances
+    of_rest = np.where(possible, rest.chances[np.where(possible, left, 0)], 0.0)
+    both = of_rest[np.add.outer(u, v)]
+    level = only_i.first - only_l.first
+    total = float(of_i @ (both @ of_l))
+    won = float(of_i @ ((both * np.greater.outer(u + level, v)) @ of_l))
+    equal = u[max(0, -level) : len(v) - level]
+    tied = float((of_i[equal] * of_l[equal + level] * of_rest[2 * equal + level]).sum())
     # What is left out and what rounding adds are both far below 1e-12; dividing makes the three cases sum to 1.
-    total, level = float(chances.sum()), only_i.first - only_l.first
-    won, tied = float(np.tril(chances, level - 1).sum()), float(chances.diagonal(level).sum())
     return won / total, tied / total, max((total - won - tied) / total, 0.0)

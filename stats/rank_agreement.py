@@ -24,14 +24,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stats.rank_correlation import (
-    as_fair_ranks,
     kendall_tau_b,
     mean_kendall_tau_b,
     mean_off_diagonal,
     mean_spearman_rho,
     spearman_rho,
 )
-from stats.ranks import top_set
+from stats.ranks import as_fair_ranks, top_set
 
 Floats = NDArray[np.float64]
 
@@ -121,21 +120,23 @@ def mean_over_pairs(ranks: ArrayLike, m: int) -> MeanAgreement:
     if np.isnan(values).any():
         return _mean_of_blocks(values, m)
     return MeanAgreement(
-        mean_kendall_tau_b(values), mean_spearman_rho(values), mean_top_overlap(values, 1), mean_top_overlap(values, m)
+        mean_kendall_tau_b(values),
+        mean_spearman_rho(values),
+        *(mean_top_overlap(top_set(values, size)) for size in (1, m)),
     )
 
 
-def mean_top_overlap(ranks: ArrayLike, m: int) -> float | None:
-    """The mean of topm over all pairs of different rankings in ``ranks`` [C, M], none lacking a prompt (top1 with m = 1).
+def mean_top_overlap(weights: ArrayLike) -> float | None:
+    """The mean of topm over all pairs of different rankings, from their top sets' ``weights`` [C, M]; top1 with m = 1.
 
-    Only who is among the first m counts, so any numbers that are lower for better prompts do. None with one ranking.
-    Raises ValueError when m is not in 1..M.
+    The weights come from `stats.ranks.top_set`; a row sums to m. None with one ranking.
 
-    >>> mean_top_overlap([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.5, 1.5, 3.0]], m=1)
+    >>> mean_top_overlap(top_set([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.5, 1.5, 3.0]], m=1))
     0.333...
     """
-    weights = top_set(ranks, m)
-    return mean_off_diagonal(float((weights.sum(axis=0) ** 2).sum()) / m, float((weights**2).sum()) / m, len(weights))
+    shares = np.asarray(weights, dtype=np.float64)
+    m = round(float(shares[0].sum())) if len(shares) else 1
+    return mean_off_diagonal(float((shares.sum(axis=0) ** 2).sum()) / m, float((shares**2).sum()) / m, len(shares))
 
 
 def summarise(matrix: ArrayLike, pairs: ArrayLike, seeds: ArrayLike) -> PairSummary:

@@ -28,7 +28,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stats.ranks import ranked_pairs, tied_pairs
+from stats.ranks import as_fair_ranks, ranked_pairs, tied_pairs
 
 Floats = NDArray[np.float64]
 Float32s = NDArray[np.float32]
@@ -38,28 +38,6 @@ _Ranks = TypeVar("_Ranks", Floats, Float32s)
 _TILE_CELLS = 1 << 22
 _CACHE_CELLS = 1 << 17
 _EXACT = 2**24  # whole numbers up to here are exact in float32
-
-
-def as_fair_ranks(ranks: ArrayLike) -> Floats:
-    """``ranks`` as float64 [C, M]; ValueError unless every row holds fair ranks: ties averaged, nan = not ranked.
-
-    >>> as_fair_ranks([[1, 1, 3]])
-    Traceback (most recent call last):
-    ValueError: row 0 holds no fair ranks: they are multiples of 1/2 and sum to n (n + 1) / 2
-    """
-    values = np.asarray(ranks, dtype=np.float64)
-    if values.ndim != 2 or values.shape[1] == 0:
-        raise ValueError(f"ranks must be conditions x prompts, got the shape {values.shape}")
-    ranked = ~np.isnan(values)
-    filled = np.where(ranked, values, 1.0)
-    n = ranked.sum(axis=1)
-    sums = np.where(ranked, values, 0.0).sum(axis=1)
-    unfair = (filled < 1.0).any(axis=1) | ((2.0 * filled) % 1.0 != 0.0).any(axis=1) | (sums != n * (n + 1) / 2.0)
-    if unfair.any():
-        raise ValueError(
-            f"row {int(unfair.argmax())} holds no fair ranks: they are multiples of 1/2 and sum to n (n + 1) / 2"
-        )
-    return values
 
 
 def kendall_tau_b(ranks_a: ArrayLike, ranks_b: ArrayLike | None = None) -> Floats:

@@ -41,6 +41,28 @@ def fair_ranks(scores: ArrayLike) -> Floats:
     return ranks
 
 
+def as_fair_ranks(ranks: ArrayLike) -> Floats:
+    """``ranks`` as float64 [C, M]; ValueError unless every row holds fair ranks: ties averaged, nan = not ranked.
+
+    >>> as_fair_ranks([[1, 1, 3]])
+    Traceback (most recent call last):
+    ValueError: row 0 holds no fair ranks: they are multiples of 1/2 and sum to n (n + 1) / 2
+    """
+    values = np.asarray(ranks, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise ValueError(f"ranks must be conditions x prompts, got the shape {values.shape}")
+    ranked = ~np.isnan(values)
+    filled = np.where(ranked, values, 1.0)
+    n = ranked.sum(axis=1)
+    sums = np.where(ranked, values, 0.0).sum(axis=1)
+    unfair = (filled < 1.0).any(axis=1) | ((2.0 * filled) % 1.0 != 0.0).any(axis=1) | (sums != n * (n + 1) / 2.0)
+    if unfair.any():
+        raise ValueError(
+            f"row {int(unfair.argmax())} holds no fair ranks: they are multiples of 1/2 and sum to n (n + 1) / 2"
+        )
+    return values
+
+
 def tied_pairs(scores: ArrayLike) -> Indices:
     """[...], how many pairs of ranked prompts have the same score, in each row of ``scores`` (or ranks) [..., M].
 
@@ -99,7 +121,10 @@ def top_set(ranks: ArrayLike, m: int) -> Floats:
     if m != int(m) or not 1 <= m <= values.shape[-1]:
         raise ValueError(f"a top set of {m!r} of {values.shape[-1]} prompts does not exist")
     # nan sorts last, so the border is nan where fewer than m are ranked.
-    border = np.partition(values, m - 1, axis=-1)[..., m - 1 : m]
+    if m == 1:
+        border = np.fmin.reduce(values, axis=-1, keepdims=True)
+    else:
+        border = np.partition(values, m - 1, axis=-1)[..., m - 1 : m]
     before, tied = values < border, values == border
     left = m - before.sum(axis=-1, keepdims=True)
     weights: Floats = before + tied * (left / np.maximum(tied.sum(axis=-1, keepdims=True), 1))

@@ -34,7 +34,8 @@ Indices = NDArray[np.int64]
 
 DRAWS = 10_000
 
-_TILE_CELLS = 1 << 17
+_CACHE_CELLS = 1 << 16
+_TILE_CELLS = 1 << 21
 _EXACT = 2**24  # whole numbers up to here are exact in float32
 
 
@@ -142,15 +143,22 @@ def _by_cluster(values: Floats, clusters: ArrayLike | None) -> Floats:
 
 
 def _weights(units: int, draws: int, seed: int, kind: np.dtype[np.floating]) -> Iterator[NDArray[np.floating]]:
-    """Tiles [rows, units]: how often each unit is taken in a draw of as many units with replacement.
+    """Tiles [rows, units]: how often each unit is taken in a draw of as many, with replacement; overwritten by the next.
 
     From halves of raw 64-bit outputs of PCG64, whose stream never changes between versions of numpy. A unit is taken
     with probability 1 / units within 2^-32.
     """
-    stream, rows = np.random.PCG64(seed), max(1, _TILE_CELLS // units)
+    stream = np.random.PCG64(seed)
+    part = max(1, _CACHE_CELLS // units)
+    rows = part * max(1, _TILE_CELLS // (part * units))
+    weights = np.empty((min(rows, draws), units), dtype=kind)
     for begin in range(0, draws, rows):
-        tile = min(rows, draws - begin)
-        raw = stream.random_raw((tile * units + 1) // 2).astype("<u8", copy=False).view("<u4")[: tile * units]
-        taken = ((raw.astype(np.uint64) * np.uint64(units)) >> np.uint64(32)).astype(np.int64).reshape(tile, units)
-        taken += np.arange(tile)[:, None] * units
-        yield np.bincount(taken.reshape(-1), minlength=tile * units).reshape(tile, units).astype(kind)
+        tile = weights[: draws - begin]
+        # Small parts, because counting is fast within the cache, and few products of large tiles.
+        for at in range(0, len(tile), part):
+            n = min(part, len(tile) - at)
+            raw = stream.random_raw((n * units + 1) // 2).astype("<u8", copy=False).view("<u4")[: n * units]
+            taken = ((raw.astype(np.uint64) * np.uint64(units)) >> np.uint64(32)).astype(np.int64).reshape(n, units)
+            taken += np.arange(n)[:, None] * units
+            tile[at : at + n] = np.bincount(taken.reshape(-1), minlength=n * units).reshape(n, units)
+        yield tile

@@ -138,8 +138,8 @@ def stability_over_k(outcomes: ArrayLike, ks: Sequence[int], m: int, draws: int 
                 tau_a=Figure(expected_tau_a(pairs), method),
                 tau_b=Figure(expected_tau_b(pairs), "approximate"),
                 rho=Figure(expected_rho(pairs), "approximate"),
-                top1=Figure(mean_top_overlap(lower_is_better, 1), "approximate"),
-                topm=Figure(mean_top_overlap(lower_is_better, m), "approximate"),
+                top1=Figure(mean_top_overlap(first), "approximate"),
+                topm=Figure(mean_top_overlap(top_set(lower_is_better, m)), "approximate"),
                 tied_pairs=Figure(tied_share(pairs), method),
                 tied_top=Figure(float((first.max(axis=1) < 1.0).mean()), "approximate"),
             )

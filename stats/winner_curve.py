@@ -18,7 +18,7 @@ array([[0.61, 0.39],
        [0.81, 0.19],
        [1.  , 0.  ]])
 >>> curve.on_new_items.round(2)[-1]
-array([0.82, 0.18])
+array([0.81, 0.19])
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def winner_curve(outcomes: ArrayLike, sizes: Sequence[int], draws: int | None = 
     """
     scores = gaussian_scores(outcomes, draws, seed)
     on_new_items = [_chances(scores.on_new_items(size)) for size in sizes]
-    nowhere = np.full(len(scores.column), np.nan)
+    nowhere = np.full(len(scores.row), np.nan)
     on_subsets = [_chances(scores.on_subset(size)) if size <= scores.n_items else nowhere for size in sizes]
-    shape = (len(sizes), len(scores.column))
+    shape = (len(sizes), len(scores.row))
     return WinnerCurve(
         tuple(int(size) for size in sizes),
         np.array(on_subsets).reshape(shape),
         np.array(on_new_items).reshape(shape),
-        len(scores.noise),
+        scores.noise.shape[1],
     )
 
 

@@ -32,7 +32,7 @@ def subsets(outcomes: Matrix, k: int) -> Matrix:
     return np.array([outcomes[list(items)].sum(axis=0) for items in combinations(range(len(outcomes)), k)])
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(small)
 def test_pair_probabilities_are_the_shares_of_all_subsets(case: tuple[Matrix, int]) -> None:
     outcomes, k = case
@@ -46,7 +46,7 @@ def test_pair_probabilities_are_the_shares_of_all_subsets(case: tuple[Matrix, in
         assert pairs.wins + pairs.wins.T + pairs.ties == pytest.approx(1.0, abs=1e-12)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(small, st.data())
 def test_permuting_prompts_permutes_and_doubling_items_is_allowed_for(
     case: tuple[Matrix, int], data: st.DataObject
@@ -126,7 +126,7 @@ def test_impossible_input_is_refused() -> None:
                 work_out(bad, 1)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 3000), st.integers(0, 1000))
 def test_binomial_chances_are_those_of_scipy(n: int, per_mille: int) -> None:
     p = per_mille / 1000
@@ -137,7 +137,7 @@ def test_binomial_chances_are_those_of_scipy(n: int, per_mille: int) -> None:
     assert counts.chances.sum() == pytest.approx(1.0, abs=1e-14)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.integers(1, 3000).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(0, n))))
 def test_hypergeometric_chances_are_those_of_scipy(case: tuple[int, int, int]) -> None:
     n_items, marked, k = case

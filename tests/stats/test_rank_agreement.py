@@ -37,7 +37,7 @@ def by_scipy(a: Matrix, b: Matrix) -> tuple[float, float]:
     return float(tau), float(rho)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.one_of(complete, with_gaps))
 def test_tau_and_rho_are_those_of_scipy(scores: Matrix) -> None:
     ranks = fair_ranks(scores[:4])
@@ -83,7 +83,7 @@ def test_equal_and_opposite_long_rankings_agree_by_exactly_one() -> None:
     assert both.tau_b.tolist() == both.rho.tolist() == [[1.0, -1.0]]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.one_of(complete, with_gaps), st.data())
 def test_means_over_pairs_are_the_means_of_the_matrices(scores: Matrix, data: st.DataObject) -> None:
     m = data.draw(st.integers(1, scores.shape[1]))
@@ -97,7 +97,7 @@ def test_means_over_pairs_are_the_means_of_the_matrices(scores: Matrix, data: st
         assert getattr(means, name) == (expected if expected is None else pytest.approx(expected, abs=1e-12))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(complete, st.data())
 def test_figures_do_not_depend_on_the_order_of_prompts(scores: Matrix, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(scores.shape[1])))
@@ -159,7 +159,7 @@ def by_leaving_out_each_seed(values: list[tuple[float, int, int]]) -> float:
     return float(np.sqrt((len(seeds) - 1) / len(seeds) * np.sum((left_out - np.mean(left_out)) ** 2)))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(4, 8), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_the_jackknife_is_that_of_a_plain_loop(n_seeds: int, n_sizes: int, random: int) -> None:
     """Conditions of several k in any order; pairs have the same k and different seeds; one pair is undefined."""

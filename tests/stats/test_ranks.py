@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
@@ -20,11 +20,13 @@ def as_array(values: list[int | None] | list[int]) -> np.ndarray[tuple[int], np.
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
+@settings(deadline=None, max_examples=50)
 @given(few_scores)
 def test_ranks_are_the_average_ranks_of_scipy(scores: list[int]) -> None:
     assert fair_ranks(scores).tolist() == rankdata(-np.array(scores), method="average").tolist()
 
 
+@settings(deadline=None, max_examples=50)
 @given(some_missing)
 def test_missing_scores_change_no_other_rank(scores: list[int | None]) -> None:
     values = as_array(scores)
@@ -35,6 +37,7 @@ def test_missing_scores_change_no_other_rank(scores: list[int | None]) -> None:
         assert ranks[known].tolist() == rankdata(-values[known]).tolist()
 
 
+@settings(deadline=None, max_examples=50)
 @given(some_missing)
 def test_permuting_prompts_permutes_ranks_and_weights(scores: list[int | None]) -> None:
     values = as_array(scores)
@@ -49,6 +52,7 @@ def test_rows_are_ranked_each_on_its_own() -> None:
     assert fair_ranks(scores).tolist() == [[[1.0, 3.0, 2.0], [1.5, 1.5, 3.0]]]
 
 
+@settings(deadline=None, max_examples=50)
 @given(few_scores.flatmap(lambda s: st.tuples(st.just(s), st.integers(1, len(s)))))
 def test_top_weights_are_the_chances_of_a_fair_lot(case: tuple[list[int], int]) -> None:
     scores, m = case
@@ -80,6 +84,7 @@ def test_a_row_with_fewer_ranked_prompts_than_places_has_no_top_set() -> None:
     assert weights[1].tolist() == [1.0, 1.0, 0.0]
 
 
+@settings(deadline=None, max_examples=50)
 @given(some_missing)
 def test_tied_pairs_are_counted_as_by_hand(scores: list[int | None]) -> None:
     known = [score for score in scores if score is not None]

@@ -31,7 +31,7 @@ def prompts(n: int, seed: int, skill: tuple[float, ...] = (0.2, 0.0, -0.4, 1.2))
     return (generator.normal(size=(n, 1)) + generator.normal(size=(n, len(skill))) < np.array(skill)).astype(float)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(with_gaps, st.data())
 def test_permuting_prompts_permutes_the_draws(outcomes: Matrix, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(outcomes.shape[1])))
@@ -41,7 +41,7 @@ def test_permuting_prompts_permutes_the_draws(outcomes: Matrix, data: st.DataObj
     assert errors[order] == pytest.approx(standard_errors(outcomes[:, order]), abs=1e-12, nan_ok=True)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(some)
 def test_doubling_every_item_as_a_cluster_changes_nothing(outcomes: Matrix) -> None:
     twice, names = np.repeat(outcomes, 2, axis=0), np.repeat(np.arange(len(outcomes)), 2)
@@ -107,7 +107,7 @@ def test_errors_of_draws_and_of_the_formula_agree() -> None:
     assert by_cluster.standard_errors == pytest.approx(standard_errors(outcomes, clusters=names), rel=0.08)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(with_gaps)
 def test_errors_are_those_of_scipy(outcomes: Matrix) -> None:
     for column, error in zip(outcomes.T, standard_errors(outcomes), strict=True):

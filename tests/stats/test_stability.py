@@ -48,7 +48,7 @@ def of_16_prompts(shared_data: Path) -> Matrix:
         return np.array([[float(cell) for cell in row[1:]] for row in list(csv.reader(file))[1:]])
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(small)
 def test_tau_a_is_exact(case: tuple[Matrix, int]) -> None:
     """The mean product of signs over all pairs of subsets there are, each with each, itself included."""
@@ -69,7 +69,7 @@ def test_tau_a_is_exact(case: tuple[Matrix, int]) -> None:
     assert tau_b * (1.0 - share) == pytest.approx(tau_a, abs=1e-12)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(small)
 def test_whole_dataset_leaves_nothing_to_chance(case: tuple[Matrix, int]) -> None:
     outcomes, _ = case
@@ -85,7 +85,7 @@ def test_whole_dataset_leaves_nothing_to_chance(case: tuple[Matrix, int]) -> Non
         assert result.tied_pairs.value == pytest.approx(tied)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 @given(small, st.data())
 def test_figures_do_not_depend_on_the_order_of_prompts(case: tuple[Matrix, int], data: st.DataObject) -> None:
     outcomes, k = case
@@ -180,7 +180,7 @@ def test_figures_are_the_same_every_time_and_at_every_k() -> None:
     )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(small)
 def test_scores_are_possible_ones_with_the_right_mean(case: tuple[Matrix, int]) -> None:
     """Each prompt's own distribution is exact, so its mean over many draws is k mu; equal columns always tie."""

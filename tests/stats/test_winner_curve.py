@@ -32,7 +32,7 @@ def prompts(n: int = 600) -> Matrix:
     return (hard + generator.normal(size=(n, 6)) < 1.0 + skill).astype(float)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.one_of(binary, graded), st.data())
 def test_chances_permute_with_the_prompts_and_sum_to_one(outcomes: Matrix, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(outcomes.shape[1])))
@@ -45,7 +45,7 @@ def test_chances_permute_with_the_prompts_and_sum_to_one(outcomes: Matrix, data:
     assert np.isnan(one.on_subsets[2]).all() or len(outcomes) >= 50
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.one_of(binary, graded))
 def test_all_items_have_one_leader_and_equal_means_share(outcomes: Matrix) -> None:
     whole = winner_curve(outcomes, (len(outcomes),), draws=5).on_subsets[0]
@@ -53,7 +53,7 @@ def test_all_items_have_one_leader_and_equal_means_share(outcomes: Matrix) -> No
     assert whole == pytest.approx(best / best.sum())
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(binary)
 def test_doubling_every_item_changes_nothing_on_new_ones(outcomes: Matrix) -> None:
     once = winner_curve(outcomes, (7, 30), draws=40).on_new_items
