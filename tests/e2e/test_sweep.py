@@ -133,7 +133,7 @@ def start_from_the_screen(app: TmuxApp) -> None:
     app.send("Enter")
     app.wait_for("56 needed, 0 cached")
     app.send("Enter")
-    app.wait_for("56 requests")
+    app.wait_for("/56")
 
 
 @pytest.mark.slow
