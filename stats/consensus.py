@@ -87,7 +87,11 @@ def preferences(ranks: ArrayLike) -> Indices:
 
 
 def as_rankings(ranks: ArrayLike) -> Floats:
-    """The rankings as float64 [C, M]; ValueError when they are not two-dimensional or there is none, or no prompt."""
+    """The rankings as float64 [C, M]; ValueError when they are not two-dimensional or there is none, or no prompt.
+
+    >>> as_rankings([[1, 2]]).dtype.name
+    'float64'
+    """
     values = np.asarray(ranks, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(

@@ -55,6 +55,10 @@ def expected_leave_out(
     protocol leaves nothing to choose on (for LCB, fewer than two conditions).
 
     Raises ValueError when a k is not in 1..N, or there is no seed or no k.
+
+    >>> outcomes = np.array([[1, 0], [1, 1], [0, 1], [1, 0]] * 25)
+    >>> round(expected_leave_out(outcomes, n_seeds=5, ks=(20,))["borda"].value, 2)
+    0.75
     """
     values, sizes = as_outcomes(outcomes), tuple(sorted(set(ks)))
     if n_seeds < 1 or not sizes:

@@ -117,6 +117,10 @@ def item_disjoint(
     that takes away what is due to the division, not what is due to the items.
 
     Raises ValueError as `fold_of_items` does, on outcomes as `stats.subsets.score_matrix` does, or when repeats < 1.
+
+    >>> from stats.selection import by_mean
+    >>> item_disjoint([[1, 0], [1, 1], [0, 1], [1, 0]] * 5, by_mean, folds=4).mean
+    0.75
     """
     values = as_outcomes(outcomes)
     n_items, n_prompts = values.shape

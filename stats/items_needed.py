@@ -112,6 +112,9 @@ def against_leader(
     Missing outcomes: each pair on the items that both have; only the choice of a leader needs complete items. With
     ``clusters`` [N] the variance is that of whole clusters per item, and new items are taken to come in such clusters.
     Raises ValueError as `stats.leader_tests.leader_tests` and `pair_items` do.
+
+    >>> [pair.items for pair in against_leader([[1, 0, 1]] * 30 + [[0, 1, 1]] * 10 + [[1, 1, 0]] * 5)]
+    [71, 5, 1]
     """
     values = as_outcomes(outcomes)
     first = leaders(values)[0] if leader is None else leader
@@ -136,6 +139,9 @@ def winner_items(
     with an outcome of every prompt count. ``clusters`` as in `against_leader` (for k, clusters are no longer whole).
 
     Raises ValueError as `stats.sign_flip.blocks` does, when the probability is not above .5 and below 1, or draws < 1.
+
+    >>> winner_items([[1, 0]] * 30 + [[0, 1]] * 10 + [[1, 1]] * 60).items
+    25
     """
     _quantile(probability)
     _check_draws(draws)

@@ -89,6 +89,9 @@ def leader_tests(
 
     Raises ValueError as `leaders` does (with ``leader`` given, no item needs to be complete), and when the leader is no
     column or the labels do not match.
+
+    >>> leader_tests([[1, 0], [1, 1], [1, 0], [0, 1]]).tests[0].p_value
+    1.0
     """
     values = as_outcomes(outcomes)
     n_prompts = values.shape[1]

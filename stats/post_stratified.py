@@ -196,7 +196,12 @@ def _mover_limits(
 
 
 def check_verdicts_labelled(sample: JudgedSample) -> None:
-    """Raise ValueError when a verdict that the judge gives has no label."""
+    """Raise ValueError when a verdict that the judge gives has no label.
+
+    >>> check_verdicts_labelled(JudgedSample(Confusion(tp=3, fn=0, fp=1, tn=0), flagged=9, judged=20))
+    Traceback (most recent call last):
+    ValueError: a label is needed among the cases that the judge flags and among those that it passes
+    """
     labelled = sample.labelled
     unknown_flagged = sample.flagged and not labelled.tp + labelled.fp
     unknown_passed = sample.judged - sample.flagged and not labelled.fn + labelled.tn

@@ -48,6 +48,9 @@ def prompt_mean(outcomes: ArrayLike, confidence: float = 0.95, *, binary: bool |
     interval of no width there, which claims more than it should.
 
     Raises ValueError when an outcome is infinite, ``binary`` ones are not 0 or 1, or the confidence is not in (0, 1).
+
+    >>> prompt_mean([1, 1, 1], binary=True).high, prompt_mean([]).mean
+    (1.0, None)
     """
     values = np.asarray(outcomes, dtype=np.float64)
     values = values[~np.isnan(values)]

@@ -117,6 +117,10 @@ def protocol(
 
     Raises ValueError when there is no seed or one is repeated, on a k or m below 1, on a z that is negative or not
     finite, on draws below 2, or on outcomes as `stats.subsets.score_matrix` does.
+
+    >>> paper = protocol([[1, 0], [1, 1], [0, 0], [1, 0]] * 20, seeds=(1, 2, 3), ks=(40, 400))
+    >>> paper.left_out, paper.rule("lcb").choice.winners
+    ((400,), (0,))
     """
     values = as_outcomes(outcomes)
     known = values if expect_on is None else np.asarray(expect_on, dtype=np.float64)

@@ -105,6 +105,9 @@ def wins_needed(n_max: int, threshold: float) -> Indices:
     """[n_max + 1], of n differing items the fewest wins with which E reaches ``threshold``; n + 1 where none does.
 
     The array is shared between calls and cannot be written to. Raises ValueError when n_max is negative or the threshold not above 1.
+
+    >>> wins_needed(6, 20.0)
+    array([1, 2, 3, 4, 5, 6, 7])
     """
     if n_max != int(n_max) or n_max < 0:
         raise ValueError(f"there must be 0 or more differing items, got {n_max!r}")

@@ -65,6 +65,9 @@ def modal_reference(ranks: ArrayLike) -> Reference:
     frequent, and the prompts are ranked by that, ties being ties.
 
     Raises ValueError when there is no condition or no prompt.
+
+    >>> modal_reference([[1, 2, 3], [2, 1, 3], [1, 2, 3]]).ranks
+    array([1., 2., 3.])
     """
     values = np.asarray(ranks, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
@@ -78,6 +81,9 @@ def against_others(ranks: ArrayLike, m: int) -> ReferenceAgreement:
     Give conditions of one k and different seeds only: one seed's smaller subset lies within its larger one, and a
     reference that holds the one would flatter the other. With one condition there are no others, and only
     ``top1_share`` is defined. Raises ValueError when m is not in 1..M.
+
+    >>> round(against_others(np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.0, 2.0, 3.0]]), m=1).top1_share, 2)
+    0.67
     """
     values = np.asarray(ranks, dtype=np.float64)
     on_top = top_set(values, 1)

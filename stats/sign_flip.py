@@ -93,7 +93,11 @@ def blocks(outcomes: ArrayLike, clusters: ArrayLike | None = None) -> Blocks:
 
 
 def differing(sums: Floats) -> Floats:
-    """The rows of ``sums`` [G, M] on which prompts differ; the others take no part in any comparison."""
+    """The rows of ``sums`` [G, M] on which prompts differ; the others take no part in any comparison.
+
+    >>> differing(np.array([[1.0, 1.0], [1.0, 0.0]]))
+    array([[1., 0.]])
+    """
     kept: Floats = sums[(sums != sums[:, :1]).any(axis=1)]
     return kept
 
@@ -174,6 +178,9 @@ def allowed(confidence: float, flips: int) -> int:
     """How many of ``flips`` + 1 equally likely outcomes, the data's among them, may be as extreme as the rejected ones.
 
     Raises ValueError when the confidence is not in [0.5, 1).
+
+    >>> allowed(0.95, 99), allowed(0.95, 9)
+    (5, 0)
     """
     if not 0.5 <= confidence < 1.0:
         raise ValueError(f"confidence must be at least 0.5 and below 1, got {confidence!r}")

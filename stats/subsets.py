@@ -87,6 +87,9 @@ def draw(seed: int, n_items: int, k: int) -> Indices:
     that of numpy's ``permutation``.
 
     Raises ValueError when k is not in 1..n_items or the seed is negative.
+
+    >>> set(draw(seed=3, n_items=10, k=2)) <= set(draw(seed=3, n_items=10, k=5))
+    True
     """
     Condition(seed, k)
     if k > n_items:
@@ -101,6 +104,9 @@ def score_matrix(outcomes: ArrayLike, conditions: Sequence[Condition]) -> ScoreM
     lowers the prompt's coverage in the conditions that draw the item; it is not counted as 0.
 
     Raises ValueError when the matrix has no item, no prompt or an infinite value, or when a k is above N.
+
+    >>> score_matrix([[1, 0], [1, 1]], [Condition(seed=0, k=2)]).means
+    array([[1. , 0.5]])
     """
     values = as_outcomes(outcomes)
     n_items, n_prompts = values.shape
@@ -127,6 +133,9 @@ def resampled_means(outcomes: ArrayLike, k: int, draws: int, seed: int = 0) -> F
 
     For simulations, which need many subsets and none of them again by name; much faster than as many conditions.
     ``outcomes`` as in `score_matrix`, whose means tie as these do. Raises ValueError as that does, or when draws < 1.
+
+    >>> resampled_means([[1, 0], [1, 1]], k=2, draws=3).shape
+    (3, 2)
     """
     values = as_outcomes(outcomes)
     n_items = len(values)
@@ -149,7 +158,11 @@ def resampled_means(outcomes: ArrayLike, k: int, draws: int, seed: int = 0) -> F
 
 
 def seed_pairs(conditions: Sequence[Condition]) -> Indices:
-    """[P, 2], the positions of all pairs of conditions with the same k and different seeds, first before second."""
+    """[P, 2], the positions of all pairs of conditions with the same k and different seeds, first before second.
+
+    >>> seed_pairs([Condition(1, 5), Condition(2, 5), Condition(2, 9)])
+    array([[0, 1]])
+    """
     pairs = [
         (a, b)
         for a, one in enumerate(conditions)
@@ -160,7 +173,11 @@ def seed_pairs(conditions: Sequence[Condition]) -> Indices:
 
 
 def as_outcomes(outcomes: ArrayLike) -> Floats:
-    """The outcome matrix as float64 [N, M]; ValueError when it is not two-dimensional, empty or holds an infinity."""
+    """The outcome matrix as float64 [N, M]; ValueError when it is not two-dimensional, empty or holds an infinity.
+
+    >>> as_outcomes([[1, None]])
+    array([[ 1., nan]])
+    """
     values = np.asarray(outcomes, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"outcomes must be items x prompts with at least one of each, got the shape {values.shape}")
@@ -170,7 +187,11 @@ def as_outcomes(outcomes: ArrayLike) -> Floats:
 
 
 def is_binary(outcomes: ArrayLike) -> bool:
-    """Whether every outcome that is there is 0 or 1, and there is at least one."""
+    """Whether every outcome that is there is 0 or 1, and there is at least one.
+
+    >>> is_binary([[1, 0], [float("nan"), 1]]), is_binary([[0.5, 1]])
+    (True, False)
+    """
     values = np.asarray(outcomes, dtype=np.float64)
     present = values[~np.isnan(values)]
     return present.size > 0 and bool(np.isin(present, (0.0, 1.0)).all())
@@ -181,6 +202,10 @@ def whole_steps(filled: Floats) -> tuple[Floats, int, bool]:
 
     ``exact`` is False, and ``filled`` comes back with scale 1, when its numbers have too many decimals for that or
     their sums would leave the whole numbers that float64 holds.
+
+    >>> steps, scale, exact = whole_steps(np.array([[0.5], [0.25]]))
+    >>> steps.ravel(), scale, exact
+    (array([50., 25.]), 100, True)
     """
     for decimals in range(_DECIMALS + 1):
         scale = 10**decimals

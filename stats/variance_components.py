@@ -136,6 +136,10 @@ def reliability(parts: VarianceComponents, k: float, repeats: int = 1, *, shared
 
     Raises ValueError when k is not above 0, repeats < 1, or repeats > 1 from components with one draw a cell, which
     cannot tell what more draws would even out.
+
+    >>> parts = variance_components([[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]])
+    >>> round(reliability(parts, 4), 2)
+    0.91
     """
     if not k > 0.0:
         raise ValueError(f"a reliability needs some items, got k={k!r}")
