@@ -17,7 +17,7 @@ import pytest
 from engine.runs import locks
 from engine.runs.protocol import RunDir, RunStatus
 from engine.runs.spool import read_results
-from engine.runs.states import read_state
+from engine.runs.states import observed_state
 from tests.e2e.conftest import HOME_SHOWN, Terminals, rows
 from tests.e2e.realterm import TmuxApp
 from tests.e2e.test_walk import MODEL_LIMIT_S, no_process_left, wait_until
@@ -143,13 +143,13 @@ def goes_on(run_dir: RunDir, before: int) -> bool:
 
     def decided() -> bool | None:
         nonlocal interrupted_since
-        if read_state(run_dir).status == RunStatus.DONE or len(read_results(run_dir.results)[0]) > before + 4:
+        if observed_state(run_dir).status == RunStatus.DONE or len(read_results(run_dir.results)[0]) > before + 4:
             return True
-        if read_state(run_dir).status != RunStatus.INTERRUPTED:
+        if observed_state(run_dir).status != RunStatus.INTERRUPTED:
             interrupted_since = 0.0
             return None
         interrupted_since = interrupted_since or time.monotonic()
-        return False if time.monotonic() - interrupted_since > 10.0 else None
+        return False if time.monotonic() - interrupted_since > 3.0 else None
 
     found: list[bool | None] = []
     wait_until(lambda: found.append(decided()) or found[-1] is not None)
