@@ -19,9 +19,10 @@ from engine.importing.mapping import parse_map_options
 from engine.intake import IntakeOrder
 from engine.judging.criterion import Criterion
 from engine.measuring import audit, building, rounds
+from engine.runs import steering
 from engine.runs.ingest import ingest
 from engine.runs.planning import Plan
-from engine.store import criteria, inbox, models, piles, runs, snapshot, sweeps, traces
+from engine.store import criteria, inbox, models, piles, runs, snapshot, sweeps, traces, waiting
 from engine.store.models import Model
 from engine.store.runs import Run
 from engine.store.store import Store
@@ -37,10 +38,13 @@ OWNER_PATIENCE_S = 60.0
 _POLL_S = 0.1
 
 
-def ask(workspace: Workspace, body: Mapping[str, Any], *, create: bool = False) -> dict[str, Any]:
+def ask(
+    workspace: Workspace, body: Mapping[str, Any], *, create: bool = False, patience_s: float = OWNER_PATIENCE_S
+) -> dict[str, Any]:
     """Have a request carried out, here or by the owner; raises EvaldeskError as if it had happened here.
 
-    A request that fails leaves no workspace behind where there was none.
+    An owner that does not answer is waited for ``patience_s``. A request that fails leaves no workspace behind where
+    there was none.
     """
     unused = create and not workspace.path.exists()
     try:
@@ -55,7 +59,7 @@ def ask(workspace: Workspace, body: Mapping[str, Any], *, create: bool = False) 
         if busy.program == "another program":
             raise
         unused = False
-        return _ask_owner(workspace, body, busy)
+        return _ask_owner(workspace, body, busy, patience_s)
     finally:
         if unused:
             workspace.remove_unused()
@@ -107,9 +111,9 @@ def embedded_model(name: str = "") -> Model:
     return Model(found.fingerprint.short, found.name, found.backend, str(found.path))
 
 
-def _ask_owner(workspace: Workspace, body: Mapping[str, Any], busy: WorkspaceBusy) -> dict[str, Any]:
+def _ask_owner(workspace: Workspace, body: Mapping[str, Any], busy: WorkspaceBusy, patience_s: float) -> dict[str, Any]:
     request_id = inbox.leave(workspace, body)
-    deadline = time.monotonic() + OWNER_PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         result = inbox.take_answer(workspace, request_id)
         if result is not None:
@@ -214,6 +218,27 @@ def _ranking(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     return ranked.ranked_json(found, float(body.get("z", results.DEFAULT_Z)))
 
 
+def _runs(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    """All runs, newest first; with an action one of them is steered before."""
+    _bring_in(store)
+    if body.get("action"):
+        steering.steer(store, str(body["run"]), str(body["action"]))
+        _settle(store, body)
+
+    def work(tx: Transaction) -> dict[str, Any]:
+        settled = waiting.settled(tx)
+        return {
+            "runs": [
+                {"run": run.run_id, "kind": run.kind, "title": run.title, "status": run.status, "needed": run.needed,
+                 "cached": run.cached, "awaited": run.awaited, "settled": settled.get(run.run_id, 0),
+                 "waits_for": waiting.brought_by(tx, run.run_id) if run.status == runs.WAITING else []}
+                for run in runs.everyone(tx)
+            ]
+        }  # fmt: skip
+
+    return store.call(work)
+
+
 def _settle(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     _bring_in(store)
     adopted = store.call(orphans.adopt, store.workspace)
@@ -291,6 +316,7 @@ _HANDLERS: dict[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
     "audit": _audit,
     "sweep": _sweep,
     "ranking": _ranking,
+    "runs": _runs,
     "settle": _settle,
     "snapshot": _snapshot,
     "seal": _seal,

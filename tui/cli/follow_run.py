@@ -12,20 +12,39 @@ from engine.runs.following import follow
 from engine.runs.protocol import RunDir, RunState
 from engine.store.workspace import Workspace
 from tui.cli.output import print_line
+from tui.presentation.run_view import speed_text
 from tui.widgets.literal import one_line
 
 _ENDED = ("failed", "cancelled", "paused", "interrupted")
+
+
+class PlainLines:
+    """Lines for a pipe or a log file: one only where something has changed but the clock and the speed."""
+
+    def __init__(self) -> None:
+        self._last: object = None
+
+    def show(self, text: str, state: RunState | None = None) -> None:
+        """Print the line unless it says what the last one said."""
+        said = (state.status, state.planned, state.done, state.failed, state.message) if state else text
+        if said != self._last:
+            self._last = said
+            print_line(text)
 
 
 def follow_run(workspace: Workspace, run_id: str, question: Mapping[str, Any], *, quiet: bool) -> dict[str, Any]:
     """Follow a run until it has ended; returns the answer to ``question``, which has ``status`` and ``complete``."""
     run_dir = RunDir(workspace.runs / run_id)
     live = sys.stderr.isatty() and not quiet
+    lines = PlainLines()
     while True:
         if run_dir.state.exists():
             for state in follow(run_dir, 0.5):
-                if not quiet:
-                    _show(state, live)
+                if live:
+                    sys.stderr.write(f"\r\x1b[K{state_text(state)[:100]}")
+                    sys.stderr.flush()
+                elif not quiet:
+                    lines.show(state_text(state), state)
         if live:
             sys.stderr.write("\n")
         answer = requests.ask(workspace, question)
@@ -36,12 +55,16 @@ def follow_run(workspace: Workspace, run_id: str, question: Mapping[str, Any], *
         time.sleep(1.0)
 
 
-def _show(state: RunState, live: bool) -> None:
-    done = state.done + state.failed
-    eta = f", {state.eta_s:.0f} s left" if state.eta_s is not None else ""
-    text = one_line(f"{state.status} {done}/{state.planned}  {state.tokens_per_s:.0f} tok/s{eta}  {state.message}")
-    if live:
-        sys.stderr.write(f"\r\x1b[K{text[:100]}")
-        sys.stderr.flush()
-    else:
-        print_line(text)
+def state_text(state: RunState) -> str:
+    """One line on a run that is followed."""
+    parts = (f"{state.status} {state.done + state.failed}/{state.planned}", speed_text(state), state.message)
+    return one_line("  ".join(part for part in parts if part))
+
+
+def left_alone_text(planned: Mapping[str, Any]) -> str:
+    """What a command says of the run that it has started and does not follow."""
+    if planned["to_run"]:
+        return f"run {planned['run']} goes on in the background: evaldesk runs"
+    if planned["awaited"]:
+        return f"run {planned['run']} waits for what another run generates: evaldesk runs"
+    return f"run {planned['run']} is done: everything was cached"

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine import requests
 from engine.store.workspace import Workspace
-from tui.cli.follow_run import follow_run
+from tui.cli.follow_run import follow_run, left_alone_text
 from tui.cli.output import print_json, print_line
 
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(planned)
         elif planned["run"]:
-            print_line(f"run {planned['run']} goes on in the background: evaldesk runs")
+            print_line(left_alone_text(planned))
         return 0
     result = follow_run(workspace, planned["run"], {"kind": "audit", "run": planned["run"]}, quiet=args.json)
     if args.json:

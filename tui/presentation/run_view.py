@@ -32,12 +32,15 @@ def bar(done: int, total: int, width: int) -> str:
     return "▓" * filled + "░" * (width - filled)
 
 
-def progress_of(run: Run, state: RunState | None) -> tuple[int, int]:
-    """(requests with a result, requests needed) of a run; cached ones have theirs from the start."""
+def progress_of(run: Run, state: RunState | None, settled: int = 0) -> tuple[int, int]:
+    """(requests with a result, requests needed) of a run; cached ones have theirs from the start.
+
+    ``settled`` of them have one in the store: what another run brings is counted only there.
+    """
     if run.status == "done":
         return run.needed, run.needed
     finished = (state.done + state.failed) if state else 0
-    return min(run.cached + finished, run.needed), run.needed
+    return min(max(run.cached + finished, settled), run.needed), run.needed
 
 
 def status_of(run: Run, state: RunState | None) -> str:
@@ -45,12 +48,23 @@ def status_of(run: Run, state: RunState | None) -> str:
     return str(state.status) if state and run.finished_at is None and run.status != "waiting" else run.status
 
 
-def run_row(run: Run, state: RunState | None, width: int) -> Line:
+def speed_text(state: RunState) -> str:
+    """How fast a run is and how long it will still take, or what it does before that is known; "" for one that stands."""
+    if state.status == "loading":
+        return "" if state.message else "the model is being loaded"
+    if state.status != "running":
+        return ""
+    if state.eta_s is None:
+        return "first replies are being generated"
+    return f"{state.tokens_per_s:.0f} tok/s  ETA {duration(state.eta_s)}"
+
+
+def run_row(run: Run, state: RunState | None, width: int, settled: int = 0) -> Line:
     """One line of the list of runs."""
-    done, total = progress_of(run, state)
+    done, total = progress_of(run, state, settled)
     status = status_of(run, state)
     speed = f"{state.tokens_per_s:.0f} tok/s" if state and state.tokens_per_s and status == "running" else ""
-    eta = duration(state.eta_s) if state and status == "running" else ""
+    eta = duration(state.eta_s) if state and state.eta_s is not None and status == "running" else ""
     bar_width = 12 if width >= 90 else 6
     cells = [
         (Span(status, STATUS_STYLES.get(status, "plain")), 12),
@@ -72,9 +86,11 @@ def queued_text(ahead: Path | None, workspace: Path) -> str:
     return f"waits for the model: run {one_line(ahead.name + of)} goes first"
 
 
-def run_lines(run: Run, state: RunState | None, log_tail: list[str], width: int, waiting: str = "") -> list[Line]:
-    """Everything known about one run; ``waiting`` says why a queued one does not start."""
-    done, total = progress_of(run, state)
+def run_lines(
+    run: Run, state: RunState | None, log_tail: list[str], width: int, waiting: str = "", settled: int = 0
+) -> list[Line]:
+    """Everything known about one run; ``waiting`` says why it does not go on by itself."""
+    done, total = progress_of(run, state, settled)
     status = status_of(run, state)
     lines = [
         line((one_line(run.title), "strong")),
@@ -84,7 +100,7 @@ def run_lines(run: Run, state: RunState | None, log_tail: list[str], width: int,
             f"   {done} of {total} requests   ",
             bar(done, total, 20),
         ),
-        line(("plan     ", "dim"), plan_text(run.needed, run.cached, run.awaited)),
+        line(("plan     ", "dim"), _plan_of(run, state)),
         line(("run      ", "dim"), run.run_id, f"   device {one_line(run.device)}   model {run.model_id}"),
     ]
     if waiting:
@@ -93,8 +109,9 @@ def run_lines(run: Run, state: RunState | None, log_tail: list[str], width: int,
         if state.message:
             lines += wrapped(visible(state.message), width, "warn")
         share = f"{100 * state.cached_tokens / state.prompt_tokens:.0f} %" if state.prompt_tokens else "–"
+        if status == state.status and (speed := speed_text(state)):
+            lines.append(line(("speed    ", "dim"), f"{speed}   in flight {state.in_flight}"))
         lines += [
-            line(("speed    ", "dim"), f"{state.tokens_per_s:.1f} tok/s   ETA {duration(state.eta_s)}   in flight {state.in_flight}"),
             line(("tokens   ", "dim"), f"{state.prompt_tokens:,} prompt, {state.cached_tokens:,} of them from the prefix cache ({share}); {state.completion_tokens:,} generated"),
             line(("results  ", "dim"), f"{state.done:,} good, ", (f"{state.failed:,} failed", "fail" if state.failed else "plain"), f"   worker starts {state.starts}"),
         ]  # fmt: skip
@@ -109,3 +126,12 @@ def plan_text(needed: int, cached: int, awaited: int) -> str:
     """``96 needed, 40 cached, 56 to run``, with what another run brings."""
     waiting = f", {awaited} pending in another run" if awaited else ""
     return f"{needed:,} needed, {cached:,} cached{waiting}, {needed - cached - awaited:,} to run"
+
+
+def _plan_of(run: Run, state: RunState | None) -> str:
+    # A run takes over what the other one was to bring where that was cancelled: its own plan has grown then.
+    own = max(run.to_run, state.planned if state else 0)
+    awaited = max(run.needed - run.cached - own, 0)
+    if awaited and run.status == "done":
+        return f"{run.needed:,} needed, {run.cached:,} cached, {awaited:,} brought by another run, {own:,} run here"
+    return plan_text(run.needed, run.cached, awaited)

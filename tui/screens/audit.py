@@ -17,7 +17,7 @@ from engine.store.runs import Run
 from engine.watch import Change
 from tui.presentation.audit_view import audit_lines, disagreement_lines, disagreement_row, drawer_counts
 from tui.presentation.lines import Line, line, plain
-from tui.presentation.run_view import bar, duration, status_of
+from tui.presentation.run_view import bar, speed_text, status_of
 from tui.screens.desk_screen import DeskScreen
 from tui.widgets.literal import one_line
 from tui.widgets.painted import Reader, RowList
@@ -150,8 +150,8 @@ class AuditScreen(DeskScreen):
         status = status_of(result.run, state)
         judged = result.total - result.pending
         text = f"{status}  {judged}/{result.total} {bar(judged, result.total, 20)}"
-        if state is not None and status in ("running", "loading", "queued"):
-            text += f"  {state.tokens_per_s:.0f} tok/s  ETA {duration(state.eta_s)}"
+        if state is not None and status == state.status and (speed := speed_text(state)):
+            text += f"  {speed}"
         if self._waiting:
             return line(f"{status}  {judged}/{result.total}  {self._waiting}")
         if state is not None and state.message:

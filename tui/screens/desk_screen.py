@@ -15,6 +15,7 @@ from textual.widgets import Footer, Static
 from engine.errors import EvaldeskError
 from engine.runs import queue
 from engine.runs.protocol import RunDir
+from engine.store import runs, waiting
 from engine.store.runs import Run
 from engine.watch import Change
 from tui.desk import Desk
@@ -110,7 +111,10 @@ class DeskScreen(Screen[None]):
         app.call_later(app.action_go, name)
 
     async def waiting_text(self, run: Run) -> str:
-        """Why a queued run does not start yet, "" for every other."""
+        """Why a queued run does not start yet, and which other run a waiting one needs; "" for every other."""
+        if run.status == runs.WAITING:
+            others = await self.desk.do(waiting.brought_by, run.run_id)
+            return f"waits for what run {' and '.join(others)} generates" if others else ""
         state = self.desk.states.get(run.run_id)
         if status_of(run, state) != "queued":
             return ""

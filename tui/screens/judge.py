@@ -75,7 +75,7 @@ class JudgeScreen(DeskScreen):
         self._case_index = 0
 
     def compose_body(self) -> ComposeResult:
-        yield VersionList(lambda row, _: version_row(row), id="versions")
+        yield VersionList(lambda row, _: version_row(row), id="versions", key=lambda version: version.judge.judge_id)
         yield Reader(id="parts")
 
     async def load(self) -> None:

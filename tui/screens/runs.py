@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,20 +11,25 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from engine.errors import EvaldeskError
-from engine.runs import control
+from engine.runs import steering
 from engine.runs.protocol import RunDir, RunState
 from engine.runs.states import read_state
-from engine.store import runs
+from engine.store import runs, waiting
 from engine.store.runs import Run
 from engine.watch import Change
-from tui.presentation.lines import line
+from tui.presentation.lines import line, shortened
 from tui.presentation.run_view import run_lines, run_row, status_of
 from tui.screens.desk_screen import DeskScreen
 from tui.screens.text_dialog import ConfirmDialog
+from tui.widgets.literal import one_line
 from tui.widgets.painted import Reader, RowList
 
 _LOG_BYTES = 4096
 _LOG_LINES = 8
+
+
+Row = tuple[Run, RunState | None, int]
+"""A run, its live state, and how many of its requests have a result in the store."""
 
 
 class RunsScreen(DeskScreen):
@@ -54,10 +60,13 @@ class RunsScreen(DeskScreen):
     def __init__(self) -> None:
         super().__init__()
         self._runs: list[Run] = []
-        self._final: dict[str, RunState] = {}
+        self._read: dict[tuple[str, datetime | None], RunState] = {}
+        self._settled: dict[str, int] = {}
 
     def compose_body(self) -> ComposeResult:
-        yield RowList[tuple[Run, RunState | None]](lambda row, width: run_row(*row, width), id="runs")
+        yield RowList[Row](
+            lambda row, width: run_row(row[0], row[1], width, row[2]), id="runs", key=lambda row: row[0].run_id
+        )
         yield Reader(id="run")
 
     async def load(self) -> None:
@@ -69,9 +78,12 @@ class RunsScreen(DeskScreen):
 
     async def _reload(self) -> None:
         self._runs = await self.desk.do(runs.everyone)
+        self._settled = await self.desk.do(waiting.settled)
         active = sum(run.is_active for run in self._runs)
         self.set_head(f"{len(self._runs)} run{'' if len(self._runs) == 1 else 's'}", f"{active} active")
-        self.query_one("#runs", RowList).set_rows([(run, self._state(run)) for run in self._runs])
+        self.query_one("#runs", RowList).set_rows(
+            [(run, self._state(run), self._settled.get(run.run_id, 0)) for run in self._runs]
+        )
         await self._show()
 
     @on(RowList.Moved, "#runs")
@@ -88,7 +100,9 @@ class RunsScreen(DeskScreen):
         return current[0] if isinstance(current, tuple) else None
 
     def _state(self, run: Run) -> RunState | None:
-        return self.desk.states.get(run.run_id) or self._final.get(run.run_id)
+        # The last live state of a run that has ended may be older than its end.
+        live = self.desk.states.get(run.run_id) if run.finished_at is None else None
+        return live or self._read.get((run.run_id, run.finished_at))
 
     def _run_dir(self, run: Run) -> RunDir:
         return RunDir(self.desk.store.workspace.runs / run.run_id)
@@ -107,12 +121,14 @@ class RunsScreen(DeskScreen):
             return
         run_dir = self._run_dir(run)
         has_state = run_dir.state.exists() or run.status == "failed"  # of a deleted folder it says so
-        if run.run_id not in self._final and run.run_id not in self.desk.states and has_state:
-            self._final[run.run_id] = await self.desk.later(read_state, run_dir)
+        known = self._state(run)
+        # The store may know that a run has ended a moment before its worker has said so.
+        if has_state and (known is None or (run.finished_at is not None and known.status.is_active)):
+            self._read[run.run_id, run.finished_at] = await self.desk.later(read_state, run_dir)
         tail = await self.desk.later(log_tail, run_dir.log)
         state = self._state(run)
-        waiting = await self.waiting_text(run)
-        reader.show(lambda width: run_lines(run, state, tail, width, waiting), keep_place=True)
+        why, settled = await self.waiting_text(run), self._settled.get(run.run_id, 0)
+        reader.show(lambda width: run_lines(run, state, tail, width, why, settled), keep_place=True)
 
     async def action_pause(self) -> None:
         run = self._current
@@ -135,18 +151,14 @@ class RunsScreen(DeskScreen):
         if run is None:
             return
         text = "What it has generated stays and is never generated again. R goes on with it later."
-        if await self.ask(ConfirmDialog(f"Cancel {run.title}?", text)):
+        title = f"Cancel {shortened(one_line(run.title), 56)}?"
+        if await self.ask(ConfirmDialog(title, f"Run {run.run_id}. {text}")):
             await self._control(run, "cancel")
 
     async def _control(self, run: Run, what: str) -> None:
-        act = {"pause": control.pause, "resume": control.resume, "cancel": control.cancel}[what]
         try:
-            if not self._run_dir(run).state.exists():
-                raise EvaldeskError("this run has nothing of its own to generate", where=run.run_id)
-            await self.desk.later(act, self._run_dir(run))
-            if what == "resume":
-                await self.desk.do(runs.reopen, run.run_id)
-            self._final.pop(run.run_id, None)
+            await self.desk.later(steering.steer, self.desk.store, run.run_id, what)
+            self._read.pop((run.run_id, run.finished_at), None)
         except EvaldeskError as error:
             self.say_error(error)
             return
@@ -157,6 +169,8 @@ class RunsScreen(DeskScreen):
                 "cancel": "Cancelling.",
             }[what]
         )
+        if self.is_current:
+            await self._reload()
 
     def action_open_figures(self) -> None:
         run = self._current

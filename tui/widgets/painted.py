@@ -175,9 +175,16 @@ class RowList(Painted, Generic[T], can_focus=True):
     class Chosen(Moved):
         """Enter was pressed on a row."""
 
-    def __init__(self, present: Callable[[T, int], Line], *, id: str | None = None, row_height: int = 1) -> None:
+    def __init__(
+        self,
+        present: Callable[[T, int], Line],
+        *,
+        id: str | None = None,
+        key: Callable[[T], object] | None = None,
+    ) -> None:
         super().__init__(id=id)
         self._present = present
+        self._key = key
         self._rows: Sequence[T] = ()
 
     @property
@@ -190,7 +197,9 @@ class RowList(Painted, Generic[T], can_focus=True):
         return self._rows[self.cursor] if 0 <= self.cursor < len(self._rows) else None
 
     def set_rows(self, rows: Sequence[T], cursor: int | None = None) -> None:
-        """Show other rows; the cursor stays at its index unless another is given."""
+        """Show other rows; unless an index is given, the cursor stays on its row, known by its key, wherever that is now."""
+        if cursor is None:
+            cursor = self._place_of_current(rows)
         if self._rows == rows and (cursor is None or cursor == self.cursor):
             return
         before, self._rows = self._rows, rows
@@ -198,6 +207,14 @@ class RowList(Painted, Generic[T], can_focus=True):
         self.cursor = max(0, min(self.cursor if cursor is None else cursor, len(rows) - 1))
         self._follow()
         self._refresh_changed(before, rows)
+
+    def _place_of_current(self, rows: Sequence[T]) -> int | None:
+        """Where the row under the cursor stands among ``rows``; None for one that is gone, and without keys."""
+        current = self.current
+        if self._key is None or current is None:
+            return None
+        wanted = self._key(current)
+        return next((index for index, row in enumerate(rows) if self._key(row) == wanted), None)
 
     def validate_cursor(self, value: int) -> int:
         return max(0, min(value, len(self._rows) - 1)) if self._rows else 0
