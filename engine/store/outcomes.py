@@ -70,6 +70,17 @@ def of_run(tx: Transaction, run_id: str, after: int = 0) -> list[Outcome]:
     return [Outcome(*row) for row in rows]
 
 
+def cut_off(tx: Transaction, run_id: str) -> dict[str, int]:
+    """How many replies ended at their limit of tokens, by prompt id; prompts without one are left out."""
+    return dict(
+        tx.rows(
+            "SELECT prompt_id, count(*) FROM outcome WHERE run_id = ? AND problem = ? GROUP BY prompt_id",
+            run_id,
+            CUT_OFF,
+        )
+    )
+
+
 def texts(tx: Transaction, run_id: str, prompt_id: str, items: Sequence[int]) -> dict[int, str]:
     """The raw replies behind the outcomes of one prompt on these items."""
     rows = tx.rows(

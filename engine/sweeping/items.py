@@ -24,6 +24,11 @@ class ItemOutcome:
     reply: str
     messages: tuple[Mapping[str, str], ...]
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the reply ended at its limit of tokens."""
+        return self.problem == outcomes.CUT_OFF
+
 
 def of_cell(tx: Transaction, run_id: str, seed: int, k: int, prompt_id: str) -> list[ItemOutcome]:
     """The items that this condition draws, under this prompt; the wrong ones first."""

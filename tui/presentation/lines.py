@@ -6,6 +6,7 @@ presentation function knows a colour. Text in spans has to be visible text (tui.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -72,6 +73,21 @@ def wrap(text: str, width: int) -> list[str]:
     for paragraph in text.expandtabs(4).split("\n"):
         pieces.extend(_wrap_paragraph(paragraph, width))
     return pieces
+
+
+def counted(count: int, what: str) -> str:
+    """``1 prompt``, ``2 prompts``, ``1,000 items``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def whole_number(text: str) -> int | None:
+    """A number as a person types it, up to nine digits; None for everything else."""
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
+
+
+def shortened(text: str, width: int) -> str:
+    """Text cut to at most ``width`` cells, with an ellipsis where something was cut."""
+    return text if cell_len(text) <= width else pad(text, width)
 
 
 def wrapped(text: str, width: int, style: str = "plain", indent: str = "", first: str | None = None) -> list[Line]:

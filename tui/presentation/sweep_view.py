@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 from typing import Any
+
+from rich.cells import cell_len
 
 from engine.sweeping.items import ItemOutcome
 from engine.sweeping.overview import SweepStanding
 from engine.sweeping.results import PromptScore, SweepResults
 from engine.sweeping.sweep import Sweep
-from tui.presentation.lines import BLANK, Cell, Line, Span, columns, line, pad, wrapped
+from tui.presentation.lines import BLANK, Cell, Line, Span, columns, counted, line, pad, shortened, wrapped
 from tui.presentation.run_view import duration, plan_text
 from tui.widgets.literal import one_line, visible
 
 ROW_LABEL = 10
+FULL = "**"
+"""100 in a cell that is too narrow for it."""
+LEAST_NAME = 8
+"""A name is never shortened to fewer cells."""
 
 
 def share(value: float | None, places: int = 3) -> str:
@@ -30,7 +37,8 @@ def order_text(planned: Mapping[str, Any]) -> str:
     about = f", about {duration(seconds)}" if seconds and planned["to_run"] else ""
     ks = "/".join(map(str, planned["ks"]))
     return (
-        f"{planned['prompts']} prompts × {planned['items']} items, {len(planned['seeds'])} seeds × k {ks}: "
+        f"{counted(planned['prompts'], 'prompt')} × {counted(planned['items'], 'item')}, "
+        f"{counted(len(planned['seeds']), 'seed')} × k {ks}: "
         f"{plan_text(planned['needed'], planned['cached'], planned['awaited'])}{about}"
     )
 
@@ -41,22 +49,37 @@ def protocol_text(sweep: Sweep) -> str:
     whole = "" if sweep.pool == sweep.dataset_items else f" (of {sweep.dataset_items:,})"
     decoding = "greedy" if not sweep.sampling.get("temperature") else f"temperature {sweep.sampling['temperature']}"
     return (
-        f"{len(sweep.prompts)} prompts · {sweep.pool:,} items{whole} · {len(sweep.seeds)} seeds × k {ks} · "
-        f"{sweep.scorer} · {decoding}, {sweep.sampling.get('max_tokens')} tokens"
+        f"{counted(len(sweep.prompts), 'prompt')} · {counted(sweep.pool, 'item')}{whole} · "
+        f"{counted(len(sweep.seeds), 'seed')} × k {ks} · "
+        f"{sweep.scorer} · {decoding}, {counted(int(sweep.sampling.get('max_tokens', 0)), 'token')}"
     )
 
 
 def cell_width_for(count: int, width: int) -> int:
-    """Four cells a number where they fit, three where they do not."""
-    return 4 if count * 4 + ROW_LABEL <= width else 3
+    """Four cells a number where they fit, three where they do not; never fewer than the number of a column takes."""
+    return max(4 if count * 4 + ROW_LABEL <= width else 3, len(str(count)) + 1)
 
 
 def digits(value: float | None, cell_width: int) -> str:
-    """Hundredths: ``61``, ``-35``, ``100`` (``1.`` where there is no room for it), ``·`` for nothing."""
+    """Hundredths: ``61``, ``-35``, ``100``, ``·`` for nothing; one cell of the width is the gap to the next number.
+
+    Where there is no room for it, 100 is ``**`` and anything below 0 is ``<0``: a number that is cut would be another one.
+    """
     if value is None or value != value:
         return "·"
     hundredths = round(100 * value)
-    return "1." if hundredths == 100 and cell_width < 4 else str(hundredths)
+    room = cell_width - 1
+    text = str(hundredths)
+    if len(text) <= room:
+        return text
+    if hundredths == 100:
+        return FULL
+    return f"-{FULL}" if room >= 3 else "<0"
+
+
+def corner_text(figure: str, cell_width: int) -> str:
+    """What the numbers are, over the row labels, with the sign that stands for 100 in narrow cells."""
+    return (f"{figure} {FULL}=100" if cell_width < 4 else figure).ljust(ROW_LABEL)
 
 
 def heads(count: int, cell_width: int) -> Line:
@@ -84,28 +107,36 @@ def score_cells(results: SweepResults, cell_width: int) -> list[list[Cell]]:
     return rows
 
 
-def score_readout(results: SweepResults, row: int, column: int) -> str:
-    """The cell under the cursor in words, with its coverage."""
+def score_readout(results: SweepResults, row: int, column: int, width: int) -> str:
+    """The cell under the cursor in words, with its coverage; a long name gives way to the figures."""
     if row >= len(results.matrix.conditions) or column >= len(results.sweep.prompts):
         return ""
     condition = results.matrix.conditions[row]
     name = one_line(results.sweep.prompts[column][1])
     total, n = float(results.matrix.sums[row, column]), int(results.matrix.counts[row, column])
     mean = f"{total:g} of {n} right ({share(total / n)})" if n else "nothing yet"
-    return f"seed {condition.seed}, k {condition.k} × {column + 1} {name}: {mean}, coverage {n} of {condition.k}"
+    where, said = f"seed {condition.seed}, k {condition.k} × {column + 1} ", f": {mean}, coverage {n} of {condition.k}"
+    return f"{where}{shortened(name, max(width - cell_len(where + said), LEAST_NAME))}{said}"
 
 
-def legend_lines(results: SweepResults, width: int) -> list[Line]:
-    """The prompts by the number of their column, with what each has so far."""
-    name_width = max(min(max((len(one_line(s.name)) for s in results.scores), default=4), width - 44), 8)
-    lines = [line((f"{'':>3} {pad('prompt', name_width)} {'mean':>6} {'right':>12}   no answer   failed", "dim"))]
+def legend_lines(results: SweepResults, width: int, cut_off: Mapping[str, int] | None = None) -> list[Line]:
+    """The prompts by the number of their column, with what each has so far; ``cut_off`` replies by prompt id."""
+    cut_off = cut_off or {}
+    figures = f" {'mean':>6} {'right':>12}{'no answer':>11}{'failed':>8}" + (f"{'cut off':>9}" if cut_off else "")
+    longest = max((cell_len(one_line(score.name)) for score in results.scores), default=0)
+    name_width = max(min(max(longest, len("prompt")), width - 4 - len(figures)), LEAST_NAME)
+    lines = [line((f"{'':>3} {pad('prompt', name_width)}{figures}", "dim"))]
     lines += [
         (
             Span(f"{number:>3} "),
             Span(pad(one_line(score.name), name_width), "strong"),
             Span(f" {share(score.mean):>6} {f'{score.score_sum:g} of {score.n}':>12}"),
-            Span(f"{score.no_answer:>12}", "warn" if score.no_answer else "dim"),
-            Span(f"{score.failed:>9}", "fail" if score.failed else "dim"),
+            Span(f"{score.no_answer:>11}", "warn" if score.no_answer else "dim"),
+            Span(f"{score.failed:>8}", "fail" if score.failed else "dim"),
+            Span(
+                f"{cut_off.get(score.prompt_id, 0):>9}" if cut_off else "",
+                "warn" if score.prompt_id in cut_off else "dim",
+            ),
         )
         for number, score in enumerate(results.scores, 1)
     ]
@@ -136,8 +167,9 @@ def item_row(item: ItemOutcome, width: int) -> Line:
         glyph,
         Span(" "),
         *columns([(Span(one_line(item.extracted) or ("no answer" if item.no_answer else "")), 16), (Span(" "), 1)]),
+        *columns([(Span("cut off" if item.is_cut_off else "", "warn"), 8)]),
         *columns([(Span(one_line(item.answer), "dim"), 14), (Span(" "), 1)]),
-        Span(pad(one_line(item.text), max(width - 34, 8))),
+        Span(pad(one_line(item.text), max(width - 42, 8))),
     )
 
 
@@ -150,39 +182,58 @@ def item_lines(item: ItemOutcome, width: int) -> list[Line]:
         verdict = "failed" if item.problem else "no outcome yet"
     lines = [
         line(("item ", "dim"), one_line(item.item_id), ("   reference ", "dim"), one_line(item.answer)),
-        line(
-            ("read ", "dim"),
-            one_line(item.extracted) or "–",
-            (f"   by {one_line(item.rule) or '–'}   ", "dim"),
-            verdict,
-        ),
     ]
+    how = f"   by {one_line(item.rule) or '–'}   "
+    room = width - len("read ") - cell_len(how) - len(verdict)
+    lines.append(
+        line(("read ", "dim"), shortened(one_line(item.extracted) or "–", max(room, LEAST_NAME)), (how, "dim"), verdict)
+    )
     if item.problem:
         lines += wrapped(visible(item.problem), width, "warn")
     lines += [BLANK, line(("REPLY", "key")), *wrapped(visible(item.reply), width)]
+    if item.is_cut_off:
+        lines.append(line(("… cut off here", "warn")))
     for message in item.messages:
         lines += [BLANK, line((f"REQUEST ({message['role']})", "key")), *wrapped(visible(message["content"]), width)]
     return lines
 
 
-def items_title(results: SweepResults, row: int, column: int, items: Sequence[ItemOutcome]) -> str:
-    """What a list of items is about, with its counts."""
+def items_title(results: SweepResults, row: int, column: int, items: Sequence[ItemOutcome], width: int) -> str:
+    """What a list of items is about, with its counts, in one line; a long name gives way to them."""
     right = sum(1 for item in items if item.score == 1.0)
     none = sum(1 for item in items if item.no_answer)
     missing = sum(1 for item in items if item.score is None)
     condition = results.matrix.conditions[row]
     parts = [f"{right} right", f"{len(items) - right - missing - none} wrong", f"{none} no answer"]
-    return f"{one_line(results.sweep.prompts[column][1])} · seed {condition.seed}, k {condition.k}: " + ", ".join(
-        parts + ([f"{missing} missing"] if missing else [])
-    )
+    parts += [f"{missing} missing"] if missing else []
+    said = f" · seed {condition.seed}, k {condition.k}: {', '.join(parts)}"
+    return shortened(one_line(results.sweep.prompts[column][1]), max(width - cell_len(said), LEAST_NAME)) + said
 
 
-def standing_line(standing: SweepStanding) -> Line:
-    """One sweep on Home: its winner and how stable it is."""
-    name = (one_line(standing.name), "strong")
+def standing_line(standing: SweepStanding, width: int) -> Line:
+    """One sweep on Home: its winner, how stable it is, and when it was started; long names give way to the figures."""
+    name, when = one_line(standing.name), _when(standing)
     if not standing.leaders:
-        return line(name, (f"  {standing.run.status}, nothing scored yet", "dim"))
-    winners = " and ".join(one_line(leader) for leader in standing.leaders[:2])
-    more = f" and {len(standing.leaders) - 2} more" if len(standing.leaders) > 2 else ""
-    lead = "lead" if len(standing.leaders) > 1 else "leads"
-    return line(name, f"  {winners}{more} {lead}, on top in {standing.crowned} of {standing.conditions} conditions")
+        said = f"  {standing.run.status}, nothing scored yet"
+        return line((shortened(name, max(width - cell_len(said + when), LEAST_NAME)), "strong"), (said + when, "dim"))
+    leaders = [one_line(leader) for leader in standing.leaders]
+    lead = "lead" if len(leaders) > 1 else "leads"
+    said = f" {lead}, on top in {standing.crowned} of {standing.conditions}"
+    winner = ""
+    for named in (2, 1):
+        rest = len(leaders) - named
+        winner = " and ".join(leaders[:named])
+        tail = (f" and {rest} more" if rest > 0 else "") + said
+        room = width - cell_len(f"  {tail}{when}")
+        if cell_len(name) + cell_len(winner) <= room:
+            break
+    # Each may keep what the other one leaves of it.
+    name = shortened(name, max(room - cell_len(winner), room // 2, LEAST_NAME))
+    winner = shortened(winner, max(room - cell_len(name), LEAST_NAME))
+    return line((name, "strong"), f"  {winner}{tail}", (when, "dim"))
+
+
+def _when(standing: SweepStanding) -> str:
+    # Two sweeps of one dataset and model have the same name.
+    moment = standing.run.created_at
+    return "" if moment is None else moment.replace(tzinfo=UTC).astimezone().strftime("  %d %b %H:%M")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -24,25 +24,35 @@ class CellItems(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Close", id="items.close"),
         Binding("space", "scroll(1)", "Scroll", show=False, id="items.scroll"),
+        Binding("question_mark", "app.help", "Keys", key_display="?", show=False, id="items.help"),
     ]
 
-    def __init__(self, title: str, items: Sequence[ItemOutcome]) -> None:
+    def __init__(self, title: Callable[[int], str], items: Sequence[ItemOutcome]) -> None:
         super().__init__()
         self._title = title
         self._items = items
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog wide"):
-            yield Static(Content(self._title), classes="dialog-title")
+            yield Static(classes="dialog-title", id="items-title")
             yield RowList[ItemOutcome](item_row, id="items")
             yield Reader(id="item")
-            yield Static(Content("j k move    space scrolls the output    Esc closes"), classes="dialog-hint")
+            yield Static(
+                Content("j k move    space scrolls the output    ? all keys    Esc closes"), classes="dialog-hint"
+            )
 
     def on_mount(self) -> None:
         rows = self.query_one("#items", RowList)
         rows.set_rows(self._items, 0)
         self.set_focus(rows)
         self._show()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_title)
+
+    def _show_title(self) -> None:
+        title = self.query_one("#items-title", Static)
+        title.update(Content(self._title(title.content_size.width)))
 
     @on(RowList.Moved, "#items")
     def _moved(self) -> None:

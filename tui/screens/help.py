@@ -35,6 +35,9 @@ def help_lines(app: App[None], screen: Screen[object]) -> list[Line]:
         own = [b for b in type(screen.focused).BINDINGS if getattr(b, "id", None)]
         if own:
             lines += [BLANK, line(("WHERE THE CURSOR IS", "key")), *_sheet(own)]
+    if screen.is_modal:
+        # A dialog keeps the app's keys to itself until it is closed.
+        return lines
     lines += [BLANK, line(("EVERYWHERE", "key")), *_sheet(type(app).BINDINGS)]
     lines += [line(f"  {pad('ctrl+p', 12)} ", ("find any command by name", "plain"))]
     return lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar
 
 from textual import on
@@ -14,13 +13,13 @@ from textual.widgets import Static
 from engine.errors import EvaldeskError
 from engine.judging.criterion import Criterion
 from engine.measuring.overview import Standing, standings
-from engine.store import cases, criteria, piles, runs, settings, witness
+from engine.store import cases, criteria, piles, runs, settings, waiting, witness
 from engine.store.store import Store
 from engine.store.transaction import Transaction
 from engine.sweeping.overview import SweepStanding, sweep_standings
 from engine.watch import Change
 from tui.presentation.home_view import standing_lines
-from tui.presentation.lines import BLANK, Line, line, pad, wrapped
+from tui.presentation.lines import BLANK, Line, line, pad, whole_number, wrapped
 from tui.presentation.run_view import run_row
 from tui.presentation.sweep_view import standing_line
 from tui.screens.criterion_form import CriterionForm
@@ -71,7 +70,7 @@ class HomeScreen(DeskScreen):
         self._standings: list[Standing] = []
 
     def compose_body(self) -> ComposeResult:
-        yield RowList[Standing](_criterion_row, id="criteria")
+        yield RowList[Standing](_criterion_row, id="criteria", key=lambda standing: standing.criterion.criterion_id)
         yield Reader(id="standing")
         yield Static(id="home-notice")
 
@@ -115,8 +114,8 @@ class HomeScreen(DeskScreen):
         standing = self._current
         live = [run for run in await self.desk.do(runs.everyone) if run.finished_at is None][:4]
         swept = await self.desk.do(sweep_standings)
-        states = self.desk.states
-        waiting = [await self.waiting_text(run) for run in live]
+        states, settled = self.desk.states, await self.desk.do(waiting.settled)
+        reasons = [await self.waiting_text(run) for run in live]
         self.set_head(str(self.desk.store.workspace.path), f"expert {self.desk.expert}" if self.desk.expert else "")
 
         def layout(width: int) -> list[Line]:
@@ -129,14 +128,15 @@ class HomeScreen(DeskScreen):
                     ),
                     line("Then ", ("i", "key"), " imports traces."),
                     line("Prompts are swept over a dataset on ", ("5 Sweep", "key"), "."),
-                    *_sweep_lines(swept),
+                    *_sweep_lines(swept, width),
                 ]
             lines = [line((one_line(standing.criterion.question), "strong")), BLANK, *standing_lines(standing, width)]
             if live:
                 lines += [BLANK, line(("RUNS", "key"))]
-            for run, why in zip(live, waiting, strict=True):
-                lines += [run_row(run, states.get(run.run_id), width), *(wrapped(why, width, "warn") if why else [])]
-            return lines + _sweep_lines(swept)
+            for run, why in zip(live, reasons, strict=True):
+                row = run_row(run, states.get(run.run_id), width, settled.get(run.run_id, 0))
+                lines += [row, *(wrapped(why, width, "warn") if why else [])]
+            return lines + _sweep_lines(swept, width)
 
         self.query_one("#standing", Reader).show(layout, keep_place=True)
 
@@ -242,11 +242,6 @@ def _witness_notice(store: Store) -> str:
     return " ".join(parts)
 
 
-def whole_number(text: str) -> int | None:
-    """A number as a person types it, up to nine digits; None for everything else."""
-    return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
-
-
 def _free(tx: Transaction, criterion_id: str) -> int:
     """How many cases lie in no pile of this criterion."""
     return sum(row.pile == piles.NONE for row in cases.rows(tx, criterion_id))
@@ -261,5 +256,5 @@ def _criterion_row(standing: Standing, width: int) -> Line:
     )
 
 
-def _sweep_lines(swept: list[SweepStanding]) -> list[Line]:
-    return [BLANK, line(("SWEEPS", "key")), *(standing_line(standing) for standing in swept)] if swept else []
+def _sweep_lines(swept: list[SweepStanding], width: int) -> list[Line]:
+    return [BLANK, line(("SWEEPS", "key")), *(standing_line(standing, width) for standing in swept)] if swept else []

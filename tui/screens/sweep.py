@@ -12,17 +12,17 @@ from textual.widgets import Static
 
 from engine import requests
 from engine.errors import EvaldeskError
-from engine.store import runs
+from engine.store import outcomes, runs
 from engine.store.runs import Run
 from engine.sweeping import items, results
 from engine.sweeping.results import OutcomeMatrix, SweepResults
 from engine.watch import Change
 from tui.presentation.lines import Line, line
-from tui.presentation.run_view import bar, duration, status_of
+from tui.presentation.run_view import bar, speed_text, status_of
 from tui.presentation.sweep_view import (
-    ROW_LABEL,
     cell_width_for,
     condition_label,
+    corner_text,
     heads,
     items_title,
     legend_lines,
@@ -53,6 +53,8 @@ class SweepScreen(DeskScreen):
         self._runs: list[Run] = []
         self._results: SweepResults | None = None
         self._known: OutcomeMatrix | None = None
+        self._cut_off: dict[str, int] = {}
+        self._waiting = ""
 
     def compose_body(self) -> ComposeResult:
         yield Static(id="sweep-run")
@@ -86,6 +88,8 @@ class SweepScreen(DeskScreen):
             self.query_one("#matrix", HeatGrid).display = False
             return
         found, self._known = await self.desk.do(results.measure, self.desk.sweep_run_id, self._known)
+        self._cut_off = await self.desk.do(outcomes.cut_off, found.run.run_id)
+        self._waiting = await self.waiting_text(found.run)
         self._results = found
         self._show(found)
 
@@ -100,17 +104,20 @@ class SweepScreen(DeskScreen):
         count = len(found.sweep.prompts)
         width = cell_width_for(count, self.app.size.width - 4)
         labels = [condition_label(condition.seed, condition.k) for condition in found.matrix.conditions]
-        corner = line(("% right".ljust(ROW_LABEL), "dim"))
+        corner = line((corner_text("%" if width < 4 else "% right", width), "dim"))
         grid.show(score_cells(found, width), labels, heads(count, width), corner, width)
         self._show_cell(*grid.heatmap.cursor)
-        self.query_one("#legend", Reader).show(lambda room: legend_lines(found, room), keep_place=True)
+        cut_off = self._cut_off
+        self.query_one("#legend", Reader).show(lambda room: legend_lines(found, room, cut_off), keep_place=True)
 
     def _run_text(self, found: SweepResults) -> str:
         state = self.desk.states.get(found.run.run_id)
         status = status_of(found.run, state)
         text = f"{status}  {found.done}/{found.needed} {bar(found.done, found.needed, 20)}"
-        if state is not None and status in ("running", "loading", "queued"):
-            text += f"  {state.tokens_per_s:.0f} tok/s  ETA {duration(state.eta_s)}"
+        if state is not None and status == state.status and (speed := speed_text(state)):
+            text += f"  {speed}"
+        if self._waiting:
+            text += f"  {self._waiting}"
         if state is not None and state.message:
             text += f"  {one_line(state.message)}"
         return text
@@ -122,7 +129,7 @@ class SweepScreen(DeskScreen):
     def _show_cell(self, row: int, column: int) -> None:
         if self._results is not None:
             self.query_one("#matrix-cell", Static).update(
-                Content(score_readout(self._results, row, column)), layout=False
+                Content(score_readout(self._results, row, column, self.app.size.width - 2)), layout=False
             )
 
     @on(Heatmap.Chosen)
@@ -138,7 +145,7 @@ class SweepScreen(DeskScreen):
         condition = found.matrix.conditions[row]
         prompt_id = found.sweep.prompts[column][0]
         listed = await self.desk.do(items.of_cell, found.run.run_id, condition.seed, condition.k, prompt_id)
-        self.app.push_screen(CellItems(items_title(found, row, column, listed), listed))
+        self.app.push_screen(CellItems(lambda width: items_title(found, row, column, listed, width), listed))
 
     def action_ranking(self) -> None:
         self.go("ranking")
@@ -169,14 +176,16 @@ class SweepScreen(DeskScreen):
         await self._find_runs()
         await self._measure()
         self.set_focus(self.query_one("#matrix", HeatGrid).heatmap)
-        self.say("Started." if started["to_run"] else "Everything was cached: nothing had to be generated.")
+        if started["to_run"]:
+            self.say("Started.")
+        elif started["awaited"]:
+            self.say("Nothing to generate here: another run brings what is missing.")
+        else:
+            self.say("Everything was cached: nothing had to be generated.")
 
 
 def _nothing_yet(_: int) -> list[Line]:
     return [
-        line(
-            "Nothing is swept yet. ",
-            ("n", "key"),
-            " chooses prompts and a dataset, shows what it would take, and starts.",
-        ),
+        line("Nothing is swept yet."),
+        line(("n", "key"), " chooses prompts and a dataset, shows what it would take, and starts."),
     ]

@@ -35,7 +35,7 @@ class TextDialog(ModalScreen[None]):
         with Vertical(classes="dialog"):
             yield Static(Content(visible(self._title)), classes="dialog-title")
             yield Reader(id="dialog-text")
-            yield Static(Content("Esc closes"), classes="dialog-hint")
+            yield Static(Content("j k scroll    space a page    Esc closes"), classes="dialog-hint")
 
     def on_mount(self) -> None:
         body = self._body
