@@ -57,7 +57,10 @@ def read_dataset(path: Path, answer_column: str = "") -> Dataset:
     if not answer:
         wanted = f"no column {answer_column!r}" if answer_column else "no column with the reference answer"
         raise EvaldeskError(
-            f"has {wanted}", where=str(path), kept="Nothing was run.", remedy=f"Name it; there are: {', '.join(names)}."
+            f"has {wanted}",
+            where=str(path),
+            kept="Nothing was run.",
+            remedy=f"Name the answer column (--answer on the command line); there are: {', '.join(names)}.",
         )
     blank = [row.number for row in rows if not _text(row.fields.get(answer)).strip()]
     if blank:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from engine.errors import Refused
 from engine.hashing import content_hash
+from engine.sweeping.dataset import Dataset
 
 # `{name}` is a field and `{{name}}` the literal text `{name}`; every other brace is itself, so that JSON can stand in a prompt.
 _FIELD = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_-]*)\}\}|\{([A-Za-z_][A-Za-z0-9_-]*)\}")
@@ -37,19 +38,20 @@ class Prompt:
         return [{"role": role, "content": _fill(text, fields)} for role, text in rendered if text]
 
 
-def check_fields(prompts: Sequence[Prompt], available: Sequence[str]) -> None:
-    """Raises Refused naming every prompt that asks for a field which not every item has, before anything runs."""
+def check_fields(prompts: Sequence[Prompt], dataset: Dataset) -> None:
+    """Raises Refused naming every prompt that asks for a field which not every item has, and the first item without it."""
+    available = dataset.common_fields
     faults = [
-        f"prompt {prompt.name!r} asks for {{{name}}}"
+        f"prompt {prompt.name!r} asks for {{{name}}}, {_lacking(name, dataset)}"
         for prompt in prompts
         for name in prompt.fields
         if name not in available
     ]
     if faults:
         raise Refused(
-            f"{'; '.join(faults[:5])}{' …' if len(faults) > 5 else ''}: not every item has that",
+            f"{'; '.join(faults[:5])}{' …' if len(faults) > 5 else ''}",
             kept="Nothing was run.",
-            remedy=f"The items have {', '.join(available) or 'no fields'}. Write {{{{name}}}} where braces are meant as text.",
+            remedy=f"{_fields_text(dataset)} Write {{{{name}}}} where braces are meant as text.",
         )
     empty = [prompt.name for prompt in prompts if not prompt.fields]
     if empty:
@@ -58,6 +60,22 @@ def check_fields(prompts: Sequence[Prompt], available: Sequence[str]) -> None:
             kept="Nothing was run.",
             remedy=f"Put the item in by name: {' or '.join('{' + name + '}' for name in available[:3])}.",
         )
+
+
+def _lacking(name: str, dataset: Dataset) -> str:
+    """Which item has no such field; a row with an empty cell has none."""
+    without = [number for number, item in enumerate(dataset.items, 1) if name not in item.fields]
+    if len(without) == len(dataset.items):
+        return "which no item has"
+    first = dataset.items[without[0] - 1].item_id
+    return f"which item {first!r} (row {without[0]}) does not have, the first of {len(without)} such"
+
+
+def _fields_text(dataset: Dataset) -> str:
+    if dataset.common_fields:
+        return f"All items have: {', '.join(dataset.common_fields)}."
+    some = list(dict.fromkeys(name for item in dataset.items for name in item.fields))
+    return f"No field stands in all items; some have: {', '.join(some)}." if some else "The items have no fields."
 
 
 def _fill(text: str, fields: Mapping[str, str]) -> str:

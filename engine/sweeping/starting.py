@@ -41,7 +41,9 @@ def sweep_of(order: SweepOrder, model: Model) -> Sweep:
     """The protocol that an order comes to; raises Refused or EvaldeskError for one that cannot be carried out."""
     if order.scorer not in SCORERS:
         raise Refused(f"there is no scorer {order.scorer!r}", remedy=f"Say one of: {', '.join(SCORERS)}.")
-    check_fields(order.prompts, order.dataset.common_fields)
+    if order.max_tokens:
+        protocol.check_number("max_tokens", order.max_tokens, "tokens a reply")
+    check_fields(order.prompts, order.dataset)
     letters = _letters(order.dataset) if order.scorer == "choice" else ""
     for item in order.dataset.items:
         check_answer(order.scorer, item.answer, letters)
@@ -75,7 +77,7 @@ def start(tx: Transaction, workspace: Workspace, order: SweepOrder, model: Model
     items = dict(enumerate(order.dataset.items))
     cells = _cells(sweep, {prompt.prompt_id: prompt for prompt in order.prompts}, items)
     return planning.start(
-        tx, workspace, kind="sweep", title=f"{sweep.name}, {len(sweep.prompts)} prompts", model=model, sweep_id=sweep.sweep_id,
+        tx, workspace, kind="sweep", title=f"{sweep.name}, {len(sweep.prompts)} prompt{'' if len(sweep.prompts) == 1 else 's'}", model=model, sweep_id=sweep.sweep_id,
         planned=[request for _, request in cells],
         add_content=lambda run_id: runs.add_cells(tx, run_id, [cell for cell, _ in cells]),
     )  # fmt: skip

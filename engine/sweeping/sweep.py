@@ -19,6 +19,8 @@ BLOCK_ITEMS = 16
 LETTERS = "ABCDEFGHIJ"
 MAX_TOKENS = {"exact": 32, "choice": 32, "number": 512}
 """Room for a reply, by scorer, where nothing else is said."""
+LARGEST = {"max_tokens": 32768, "seeds": 10_000}
+"""More than these is a slip of the hand: no model here replies at such length, no ranking needs so many seeds."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,24 @@ def default_ks(pool: int) -> tuple[int, ...]:
     return ks or tuple(sorted({max(pool // 3, 1), max(2 * pool // 3, 1)}))
 
 
+def check_number(name: str, number: int, title: str) -> None:
+    """Raises Refused for a number below 1, or above what makes sense; ``title`` is what the person who gave it calls it."""
+    largest = LARGEST.get(name)
+    if number < 1 or (largest is not None and number > largest):
+        raise Refused(
+            f"{title}: {number} does not lie {f'between 1 and {largest}' if largest else 'from 1 on'}",
+            kept="Nothing was run.",
+            remedy="Leave it out for the default.",
+        )
+
+
 def check(seeds: Sequence[int], ks: Sequence[int], pool: int, dataset_items: int) -> None:
     """Raises Refused where the conditions cannot be drawn from the items that there are."""
     if pool < 1 or pool > dataset_items:
         raise Refused(
             f"{pool} items cannot be drawn from {dataset_items}",
             kept="Nothing was run.",
-            remedy="Say fewer with --items.",
+            remedy=f"Draw from at most {dataset_items} items.",
         )
     too_large = [k for k in ks if k < 1 or k > pool]
     if too_large or not ks:

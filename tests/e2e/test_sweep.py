@@ -30,8 +30,8 @@ KILL_SEEDS = [int(seed) for seed in os.environ.get("EVALDESK_KILL_SEEDS", "1").s
 
 
 def fill_in(app: TmuxApp, *values: str) -> None:
-    """Put values into the form's fields from the scorer on; the demo has prompts and dataset filled in."""
-    app.send("Tab", "Tab", "Tab")
+    """Put values into the form's fields from the number of prompts on; the demo has the ones above filled in."""
+    app.send("Tab", "Tab", "Tab", "Tab")
     for value in values:
         app.send("C-u")
         app.type(value)

@@ -10,6 +10,7 @@ import pytest
 
 from engine import requests
 from engine.store.models import Model
+from engine.store.outcomes import CUT_OFF
 from engine.store.store import Store
 from engine.store.workspace import Workspace
 from engine.sweeping import results
@@ -71,7 +72,7 @@ async def test_a_sweep_is_planned_started_and_fills_by_keys(
         await desk.wait_for("Nothing is swept yet")
         await desk.press("n")
         await desk.wait_for("A new sweep")
-        for value in (str(files[0]), str(files[1]), "number", "", "30", "3", "10,20"):
+        for value in (str(files[0]), str(files[1]), "", "number", "", "30", "3", "10,20"):
             desk.app.screen.focused.value = value  # type: ignore[union-attr]
             await desk.press("tab")
         await desk.press("enter")
@@ -95,13 +96,13 @@ async def test_a_form_that_cannot_be_carried_out_says_why_and_stays(
         await desk.wait_for("Nothing is swept yet")
         await desk.press("n")
         await desk.wait_for("A new sweep")
-        for value in (str(files[0]), str(files[1]), "number"):
+        for value in (str(files[0]), str(files[1]), "", "number"):
             desk.app.screen.focused.value = value  # type: ignore[union-attr]
             await desk.press("tab")
         await desk.press("enter")
         await desk.wait_for("'typo' asks for {qestion}")
         await desk.press("escape")
-        await desk.wait_for("Nothing is swept yet")
+        await desk.wait_for("n chooses prompts and a dataset, shows what it would take, and starts.")
 
 
 async def test_the_cursor_reads_a_cell_out_and_enter_opens_its_outputs(swept: Path) -> None:
@@ -214,3 +215,88 @@ async def test_names_items_and_outputs_from_outside_are_shown_as_text(private_st
         await desk.press("tab", "right", "tab")
         await desk.wait_for("held-out")
         assert "\x1b" not in desk.text
+
+
+async def fill_in(desk: Desk, *values: str) -> None:
+    """Open the form and put values into its fields from the first one on."""
+    await desk.wait_for("Nothing is swept yet")
+    await desk.press("n")
+    await desk.wait_for("A new sweep")
+    for value in values:
+        desk.app.screen.focused.value = value  # type: ignore[union-attr]
+        await desk.press("tab")
+    await desk.press("enter")
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = json.dumps({"sums": True, "seconds": 0.002})
+    monkeypatch.setattr(requests, "embedded_model", lambda name="": Model("scripted", "scripted", BACKEND, script))
+
+
+@pytest.mark.usefixtures("scripted")
+async def test_the_answer_column_can_be_named_and_an_old_plan_goes_when_a_field_is_edited(
+    private_state: Path, files: tuple[Path, Path]
+) -> None:
+    files[1].write_text(files[1].read_text("utf-8").replace('"answer"', '"solution"'), "utf-8")
+    async with open_desk(private_state / "ws", "sweep", WIDE) as desk:
+        await desk.wait_for("n chooses prompts and a dataset, shows what it would take, and starts.")
+        await fill_in(desk, str(files[0]), str(files[1]), "", "number")
+        await desk.wait_for("Name the answer column")
+        assert "scorer: exact, number, choice" in desk.text
+        for _ in range(2):
+            await desk.press("shift+tab")
+        desk.app.screen.focused.value = "solution"  # type: ignore[union-attr]
+        await desk.settle()
+        assert "Name the answer column" not in desk.text
+        await desk.press("enter")
+        await desk.wait_for("Enter starts it.")
+        await desk.press("tab", "tab", "2")
+        await desk.wait_for(lambda: "Enter starts it." not in desk.text)
+        assert "needed" not in desk.text
+        await desk.press("enter")
+        await desk.wait_for("2 prompts × 40 items")
+        assert desk.rows("SELECT count(*) FROM run") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (4, "0", "prompts at most: '0' is not a whole number from 1 on"),
+        (5, "x", "items to draw from: 'x' is not"),
+        (6, "0", "seeds: '0' is not"),
+        (6, "20000", "seeds: 20000 does not lie between 1 and 10000"),
+        (7, "10,-1", "k: '-1' is not"),
+        (8, "-1", "tokens a reply: '-1' is not"),
+        (8, "1000000", "tokens a reply: 1000000 does not lie between 1 and 32768"),
+    ],
+)
+async def test_a_number_that_makes_no_sense_is_refused_by_the_name_on_the_screen(
+    private_state: Path, files: tuple[Path, Path], place: int, value: str, said: str
+) -> None:
+    async with open_desk(private_state / "ws", "sweep", (120, 30)) as desk:
+        values = [str(files[0]), str(files[1]), "", "number", *[""] * 6]
+        values[place] = value
+        await fill_in(desk, *values[: place + 1])
+        await desk.wait_for(said)
+
+
+async def test_long_names_fit_into_80_columns_on_sweep_and_in_its_items(private_state: Path) -> None:
+    with Store(Workspace(private_state / "ws")) as store:
+        sweeper = Sweeper(store, private_state)
+        prompts = tuple(Prompt(f"{letter}" * 4000, f"skill {letter}: {{question}}") for letter in "ab")
+        order = SweepOrder(prompts, sums(20), "number", seeds=(1, 2), ks=(5, 10))
+        sweeper.finish(sweeper.start(order, sums=False))
+        store.call(lambda tx: tx.execute("UPDATE outcome SET problem = ? WHERE item = 3", CUT_OFF))
+    async with open_desk(private_state / "ws", "sweep") as desk:
+        await desk.wait_for("coverage 5 of 5")
+        assert "no answer  failed  cut off" in desk.text
+        await desk.press("down", "down", "enter")
+        await desk.wait_for("REPLY")
+        title = desk.text.split("\n")[2]
+        assert "…" in title and "seed 1, k 10: " in title
+        await desk.press("?")
+        await desk.wait_for("THIS SCREEN")
+        assert "EVERYWHERE" not in desk.text
+        await desk.press("escape")
+        await desk.wait_for("REPLY")

@@ -10,7 +10,8 @@ from typing import Any
 from engine import requests
 from engine.errors import EvaldeskError
 from engine.store.workspace import Workspace
-from tui.cli.follow_run import follow_run
+from engine.sweeping.sweep import check_number
+from tui.cli.follow_run import follow_run, left_alone_text
 from tui.cli.output import print_json, print_line
 from tui.presentation.ranking_view import RULES
 from tui.presentation.sweep_view import order_text, ranking_row
@@ -36,15 +37,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--scorer", default="exact", choices=("exact", "number", "choice"), help="how a reply is read (exact)"
     )
-    parser.add_argument(
-        "--items", type=int, default=0, metavar="N", help="draw from N items of the dataset (all of them)"
-    )
-    parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N prompts")
+    parser.add_argument("--items", type=int, metavar="N", help="draw from N items of the dataset (all of them)")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N prompts")
     parser.add_argument("--seeds", type=int, default=DEFAULT_SEEDS, metavar="N", help="seeds 1 to N (5)")
     parser.add_argument(
         "--k", default="", metavar="K,K", help="subset sizes (50,100,200 where there are so many items)"
     )
-    parser.add_argument("--max-tokens", type=int, default=0, metavar="N", help="room for a reply (32; 512 for numbers)")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="room for a reply (32; 512 for numbers)")
     parser.add_argument("--top", type=int, default=3, metavar="M", help="size of the top set that is compared (3)")
     parser.add_argument("--z", type=float, default=1.0, help="how strongly LCB punishes a spread over conditions (1)")
     parser.add_argument("--model", default="", help="local model by name (the embedded one by default)")
@@ -57,8 +56,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """0 when every cell has an outcome, 1 when the run did not finish or requests failed."""
-    if args.seeds < 1 or args.top < 1 or not 0.0 <= args.z < math.inf:
-        raise EvaldeskError("a sweep takes at least one seed, a top set of at least one, and a z from 0 on")
+    if args.top < 1 or not 0.0 <= args.z < math.inf:
+        raise EvaldeskError("a sweep takes a top set of at least one, and a z from 0 on")
+    for name in ("items", "limit", "seeds", "max_tokens"):
+        if getattr(args, name) is not None:
+            check_number(name, getattr(args, name), f"--{name.replace('_', '-')}")
     workspace = Workspace(args.workspace)
     body = {
         "kind": "sweep", "prompts": [str(path.absolute()) for path in args.prompts], "dataset": str(args.dataset.absolute()),
@@ -73,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(planned)
         elif planned["run"]:
-            print_line(f"run {planned['run']} goes on in the background: evaldesk runs")
+            print_line(left_alone_text(planned))
         return 0
     question = {"kind": "ranking", "run": planned["run"], "top": args.top, "z": args.z}
     result = follow_run(workspace, planned["run"], question, quiet=args.json)

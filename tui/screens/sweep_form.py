@@ -19,14 +19,17 @@ from engine import requests
 from engine.errors import EvaldeskError
 from engine.store import settings
 from engine.sweeping.scoring import SCORERS
+from engine.sweeping.sweep import DEFAULT_SEEDS, check_number
 from tui.desk import Desk
+from tui.presentation.lines import whole_number
 from tui.presentation.sweep_view import order_text
 from tui.widgets.literal import one_line
 
 FIELDS = (
     ("prompts", "prompts", "a file of prompts, or several with ; between"),
     ("dataset", "dataset", "a file of items with a reference answer"),
-    ("scorer", "scorer", ", ".join(SCORERS)),
+    ("answer", "answer column", "found by itself"),
+    ("scorer", f"scorer: {', '.join(SCORERS)}", SCORERS[0]),
     ("limit", "prompts at most", "all"),
     ("items", "items to draw from", "all"),
     ("seeds", "seeds", "5"),
@@ -34,6 +37,7 @@ FIELDS = (
     ("max_tokens", "tokens a reply", "32; 512 for numbers"),
     ("model", "model", "the embedded one"),
 )
+_TITLES = {name: title.partition(":")[0] for name, title, _ in FIELDS}
 _REMEMBERED = "sweep_form"
 
 
@@ -74,7 +78,7 @@ class SweepForm(ModalScreen[dict[str, Any] | None]):
 
     @on(Input.Submitted)
     async def _submitted(self) -> None:
-        values = {name: self.query_one(f"#sweep-{name}", Input).value.strip() for name, _, _ in FIELDS}
+        values = self._values()
         try:
             body = order_of(values)
             if body == self._planned:
@@ -87,8 +91,18 @@ class SweepForm(ModalScreen[dict[str, Any] | None]):
             self._planned = None
             self._say(str(error), problem=True)
             return
-        self._planned = body
-        self._say(order_text(planned) + "\nEnter starts it.")
+        if values == self._values():
+            self._planned = body
+            self._say(order_text(planned) + "\nEnter starts it.")
+
+    @on(Input.Changed)
+    def _changed(self) -> None:
+        # What stands below is about the values as they were.
+        self._planned = None
+        self._say("")
+
+    def _values(self) -> dict[str, str]:
+        return {name: self.query_one(f"#sweep-{name}", Input).value.strip() for name, _, _ in FIELDS}
 
     def _say(self, text: str, *, problem: bool = False) -> None:
         plan = self.query_one("#sweep-plan", Static)
@@ -115,21 +129,26 @@ def order_of(values: dict[str, str]) -> dict[str, Any]:
         "kind": "sweep",
         "prompts": [str(Path(part.strip()).expanduser()) for part in values["prompts"].split(";") if part.strip()],
         "dataset": str(Path(values["dataset"]).expanduser()),
-        "scorer": values["scorer"] or "exact",
+        "answer": values["answer"],
+        "scorer": values["scorer"] or SCORERS[0],
         "limit": _number(values, "limit"),
         "items": _number(values, "items"),
-        "seeds": list(range(1, (_number(values, "seeds") or 5) + 1)),
-        "ks": [_whole("k", part) for part in values["ks"].replace(",", " ").split()],
+        "seeds": list(range(1, (_number(values, "seeds") or len(DEFAULT_SEEDS)) + 1)),
+        "ks": [_whole("ks", part) for part in values["ks"].replace(",", " ").split()],
         "max_tokens": _number(values, "max_tokens"),
         "model": values["model"],
     }
 
 
 def _number(values: dict[str, str], name: str) -> int:
-    return _whole(name.replace("_", " "), values[name]) if values[name] else 0
+    return _whole(name, values[name]) if values[name] else 0
 
 
 def _whole(name: str, text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise EvaldeskError(f"{name}: {text!r} is not a whole number", remedy="Leave it empty for the default.")
-    return int(text)
+    number = whole_number(text)
+    if not number:
+        raise EvaldeskError(
+            f"{_TITLES[name]}: {text!r} is not a whole number from 1 on", remedy="Leave it empty for the default."
+        )
+    check_number(name, number, _TITLES[name])
+    return number

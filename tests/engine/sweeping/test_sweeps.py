@@ -202,6 +202,24 @@ def test_a_missing_field_is_refused_before_anything_runs(sweeper: Sweeper) -> No
     assert sweeper.rows("SELECT count(*) FROM run") == [(0,)]
 
 
+def test_the_first_item_that_lacks_a_field_is_named_and_what_all_have_is_said(sweeper: Sweeper) -> None:
+    items = [Item(f"i{n}", {"question": f"{n} + 1"} | ({"hint": "add"} if n < 3 else {}), "1") for n in range(5)]
+    order = replace(sweeper.order, dataset=Dataset("d", tuple(items)), items=0, ks=(2,))
+    said = r"prompt 'a' asks for \{hint\}, which item 'i3' \(row 4\) does not have, the first of 2 such\."
+    with pytest.raises(Refused, match=said) as told:
+        sweeper.start(with_prompts(order, Prompt("a", "{question} {hint}")))
+    assert "All items have: question." in str(told.value)
+    bare = Dataset("d", (Item("x", {"hint": "a"}, "1"), Item("y", {}, "1")))
+    with pytest.raises(Refused, match=r"\{q\}, which no item has\..*No field stands in all items; some have: hint\."):
+        sweeper.start(with_prompts(replace(order, dataset=bare), Prompt("a", "{q}")))
+
+
+@pytest.mark.parametrize("tokens", [-1, 32769])
+def test_room_for_a_reply_that_makes_no_sense_is_refused(sweeper: Sweeper, tokens: int) -> None:
+    with pytest.raises(Refused, match=f"tokens a reply: {tokens} does not lie between 1 and 32768"):
+        sweeper.start(replace(sweeper.order, max_tokens=tokens))
+
+
 def test_a_reference_that_the_scorer_cannot_read_is_refused_before_anything_runs(sweeper: Sweeper) -> None:
     odd = Dataset("odd", (*sums(20).items, Item("x", {"question": "1 + 1"}, "two")))
     with pytest.raises(EvaldeskError, match="two"):
