@@ -121,11 +121,7 @@ class HomeScreen(DeskScreen):
         def layout(width: int) -> list[Line]:
             if standing is None:
                 return [
-                    line(
-                        "Nothing here yet. Press ",
-                        ("c", "key"),
-                        " to write a criterion: one question about a response.",
-                    ),
+                    line("Nothing here yet. ", ("c", "key"), " writes a criterion: one question about a response."),
                     line("Then ", ("i", "key"), " imports traces."),
                     line("Prompts are swept over a dataset on ", ("5 Sweep", "key"), "."),
                     *_sweep_lines(swept, width),
