@@ -179,8 +179,11 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     _bring_in(store)
     model = embedded_model(body.get("model", ""))
     paths = [Path(path) for path in body["prompts"]]
+    limit = int(body.get("limit") or 0)
+    if limit < 0:
+        raise Refused(f"the first {limit} prompts are none", kept="Nothing was run.", remedy="Give --limit 1 or more.")
     order = SweepOrder(
-        prompts=tuple(read_prompts(paths))[: int(body.get("limit") or 0) or None],
+        prompts=tuple(read_prompts(paths))[: limit or None],
         dataset=read_dataset(Path(body["dataset"]), body.get("answer", "")),
         scorer=body.get("scorer") or "exact",
         items=int(body.get("items") or 0),

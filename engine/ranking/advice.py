@@ -37,12 +37,15 @@ def advise(
     headlines: Sequence[Headline],
     best_set: Sequence[str] | None = None,
     winner_items: int | None = None,
+    over: int | None = None,
+    common: int | None = None,
     settled: bool = True,
 ) -> str:
     """One sentence, ending in a full stop, on whether to ship the leader.
 
-    ``leaders`` are the prompts with the best mean over all ``n_items`` (several when tied), ``ranked`` how many prompts
-    have a mean. It leads with the ``best_set``, the prompts that may be the best (None where that is not known), and the
+    ``leaders`` are the prompts with the best mean (several when tied), ``over`` how many of the ``n_items``, ``ranked``
+    how many prompts have a mean, ``common`` how many items have an outcome of each of these: where these are less than
+    half, the means do not compare, and that is all that is said. Otherwise it leads with the ``best_set``, the prompts that may be the best (None where that is not known), and the
     ``winner_items`` that would tell (None where no number would). Of stability it speaks at the largest k that is at
     most half of the items: subsets larger than that agree because they overlap. Ties are always said. Not ``settled``:
     outcomes still come.
@@ -51,7 +54,13 @@ def advise(
         return f"There is nothing to rank: {'one prompt has' if ranked else 'no prompt has'} outcomes."
     if len(leaders) == ranked:
         return f"Nothing tells the prompts apart: all {ranked:,} tie with {number(mean)} over {_items(n_items)}."
-    first = _first(leaders, mean, n_items) + _best(best_set, leaders, ranked, winner_items)
+    first = _first(leaders, mean, n_items if over is None else over)
+    if common is not None and 2 * common < n_items:
+        shared = f"only {common:,} of {_items(n_items)} have" if common else f"none of {_items(n_items)} has"
+        return (
+            f"{first}, but {shared} an outcome of every prompt: the means are over different items, and do not compare."
+        )
+    first += _best(best_set, leaders, ranked, winner_items)
     return f"{first}; {_stability(headlines, n_items, len(leaders), settled=settled)}."
 
 
@@ -59,6 +68,8 @@ def _best(best_set: Sequence[str] | None, leaders: Sequence[str], ranked: int, w
     if best_set is None:
         return ""
     others = [name for name in best_set if name not in leaders]
+    if len(others) == len(best_set):
+        return f", but over the items that all prompts have {_listed(others)} may be the best"
     if len(best_set) == 1:
         return ", and no other can be the best"
     named = f" ({_listed(others)} besides)" if others else ""

@@ -104,9 +104,11 @@ class Ranking:
         leaders = tuple(score for score in ranked if score.rank == ranked[0].rank)
         return advise(
             n_items=self.answered,
+            common=self.decision.items if self.decision else 0,
             ranked=len(ranked),
             leaders=tuple(score.prompt for score in leaders),
             mean=leaders[0].mean.mean if leaders else None,
+            over=min((score.mean.n for score in leaders), default=0),
             headlines=tuple(
                 Headline(
                     row.k,
@@ -132,15 +134,12 @@ def rank_file(path: str | Path, options: RankingOptions | None = None) -> Rankin
 def rank_outcomes(table: OutcomeTable, options: RankingOptions | None = None, *, settled: bool = True) -> Ranking:
     """Rank the prompts of a matrix of outcomes.
 
-    Items that no prompt has an outcome on say nothing about other subsets and are left out of what is expected; while
-    outcomes still come (not ``settled``), so are those that some prompts have not answered yet.
+    Items that no prompt has an outcome on say nothing about other subsets and are left out of what is expected.
     """
     options = options or RankingOptions()
     values = table.values
-    missing = np.isnan(values)
-    answered = values[~missing.all(axis=1)]
-    expect_on = answered if settled else values[~missing.any(axis=1)]
-    found = protocol(values, options.seeds, options.ks, options.top, options.z, options.holdout, expect_on=expect_on)
+    answered = values[~np.isnan(values).all(axis=1)]
+    found = protocol(values, options.seeds, options.ks, options.top, options.z, options.holdout, expect_on=answered)
     return Ranking(
         table=table,
         options=options,

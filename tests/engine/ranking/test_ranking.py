@@ -130,20 +130,30 @@ def test_holding_out_a_condition_has_more_parts() -> None:
     assert condition.protocol.rule("mean").held_out.parts == 10
 
 
-def test_while_outcomes_come_only_items_that_all_have_answered_tell_of_other_subsets() -> None:
-    values = coins(60, 0.4, 0.5, 0.6)
-    values[40:, 1:] = np.nan
-    some = rank_outcomes(table(values), RankingOptions(ks=(10, 50)), settled=False)
-    assert (
-        some.protocol.stability[0].expected
-        == rank_outcomes(table(values[:40]), RankingOptions(ks=(10,))).protocol.stability[0].expected
-    )
-    assert some.protocol.stability[1].expected is None
-    shown = ranking_json(some)["stability"][1]
-    assert set(shown["expected"].values()) == {None} == set(shown["ties"].values())
-    values[5:] = np.nan
-    few = rank_outcomes(table(values), RankingOptions(ks=(10,)), settled=False)
-    assert "once more items are answered by every prompt" in few.advice
+def test_a_leader_is_said_with_its_own_items() -> None:
+    values = coins(120, 0.4, 0.9)
+    values[:24, 1] = np.nan
+    assert "over 96 items" in rank_outcomes(table(values), RankingOptions(ks=(20,))).advice
+
+
+def test_prompts_without_common_items_are_not_compared() -> None:
+    values = coins(100, 0.6, 0.5)
+    values[:50, 0] = values[50:, 1] = np.nan
+    advice = rank_outcomes(table(values), RankingOptions(ks=(20, 50))).advice
+    assert "but none of 100 items has an outcome of every prompt" in advice and "do not compare" in advice
+    values[40:60] = coins(20, 0.6, 0.5)
+    advice = rank_outcomes(table(values), RankingOptions(ks=(20, 50))).advice
+    assert "but only 20 of 100 items have an outcome of every prompt" in advice and "seeds" not in advice
+
+
+def test_a_leader_that_common_items_rule_out_is_not_called_the_only_one() -> None:
+    values = np.column_stack([np.ones(100), np.ones(100), np.zeros(100)])
+    values[:10, 0], values[90:, 1] = 0.0, np.nan
+    values[89, 1] = 0.0
+    values[:40, 2] = 1.0
+    advice = rank_outcomes(table(values, "a", "b", "c"), RankingOptions(ks=(20,))).advice
+    assert advice.startswith("b leads with .989 over 90 items")
+    assert "and no other can be the best" in advice
 
 
 def test_items_that_nobody_answered_say_nothing_of_other_subsets() -> None:
