@@ -25,8 +25,9 @@ from scipy import stats as scipy_stats
 
 from engine.sweeping.extraction import extract_number
 from stats.best_set import best_set
-from stats.confusion import Verdict, rates, tabulate
+from stats.confusion import Confusion, Verdict, rates, tabulate
 from stats.count_distributions import hypergeometric
+from stats.gaussian_scores import gaussian_scores
 from stats.intervals import normal_quantile
 from stats.items_needed import pair_items
 from stats.pair_probabilities import normal_pair_probabilities
@@ -55,6 +56,7 @@ class NotAsserted(NamedTuple):
 STATISTICS: Final = "design/statistics.md"
 JUDGES: Final = "design/judge-alignment.md"
 RANKING: Final = "design/ranking-stability.md"
+SCREENS: Final = "design/screens.md"
 DATA: Final = "data/README.md"
 GOLDEN: Final = "data/golden/prevalence.json"
 
@@ -111,6 +113,12 @@ NOT_ASSERTED: Final = (
         "On the safe side: M (M - 1) / 2 stays below 2^24 up to 5,793, and only from 5,794 on is it refused.",
     ),
     NotAsserted(
+        "top-1 .52 exact at k=100",
+        SCREENS,
+        "A sketch. Who is on top depends on all prompts at once, so top-1 agreement is approximate or simulated, and its "
+        "figure says so; exact are tau-a and the share of tied pairs (test_stability).",
+    ),
+    NotAsserted(
         "LCB: argmax_i (mean_i - z * sigma_i / sqrt(K))",
         RANKING,
         "That a prompt which always fails never wins by it holds for z < 1 only: its bound is 0, another's may be below "
@@ -165,6 +173,8 @@ OIRL: Final = "oirl_gsm8k/gsm8k_test_correct.csv"
 
 
 def test_what_is_not_asserted_stands_on_its_page(shared_data: Path) -> None:
+    if not (shared_data.parent / "design").is_dir():
+        pytest.skip("the design pages are not here")
     texts = {page: (shared_data.parent / page).read_text(encoding="utf-8") for _, page, _ in NOT_ASSERTED}
     missing = [(number, page) for number, page, _ in NOT_ASSERTED if number not in " ".join(texts[page].split())]
     assert missing == []
@@ -207,6 +217,16 @@ def normal_form_by_hand() -> tuple[float, float, float]:
     s = ((1 / 200 - 1 / 1000) * 1000 / 999 * (0.160 - d**2)) ** 0.5
     won, lost = (1 - NormalDist(sign * d, s).cdf(1 / 400) for sign in (1, -1))
     return won, 1 - won - lost, lost
+
+
+def draws_behind_scores() -> float:
+    """The largest difference of Z between scores on 10 of 60 items, (score - mu) / (s sqrt(1/k - 1/N)), and on 7 new ones,
+    (score - mu) / (s sqrt(1/n)); graded outcomes."""
+    outcomes = np.random.default_rng(0).random((60, 4)).round(2)
+    scores, mu, s = gaussian_scores(outcomes, draws=500), outcomes.mean(axis=0), outcomes.std(axis=0, ddof=1)
+    on_subset = (scores.on_subset(10) - mu) / (s * (1 / 10 - 1 / 60) ** 0.5)
+    on_new_items = (scores.on_new_items(7) - mu) / (s * (1 / 7) ** 0.5)
+    return float(np.abs(on_subset - on_new_items).max())
 
 
 def ms_of_the_normal_form() -> float:
@@ -278,6 +298,11 @@ def ties_near_the_ceiling() -> tuple[float, float, float, float]:
         pytest.param(lambda: top_of_all_subsets(1), pytest.approx(0.0, abs=1e-12), id="top-1 agreement = sum q_i^2"),
         pytest.param(lambda: top_of_all_subsets(2), pytest.approx(0.0, abs=1e-12), id="top-2 overlap = sum t_i^2 / m"),
         pytest.param(
+            draws_behind_scores,
+            pytest.approx(0.0, abs=1e-9),
+            id="Z once: sqrt(1/k - 1/N) on subsets, sqrt(1/n) on new items",
+        ),
+        pytest.param(
             agreements_of_five_seeds,
             [0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 1.0],
             id="top-1 agreement of 10 pairs, no tie on top",
@@ -329,6 +354,17 @@ def shared_items(n_items: int, k: int) -> float:
 )
 def test_ranking_stability_page(value: Callable[[], object], expected: object) -> None:
     assert value() == expected
+
+
+def test_screens_page() -> None:
+    """The round that is drawn there, in whole per cent: 17 of 22 caught, 58 of 64 passed, one failure without a verdict."""
+    found = rates(Confusion(tp=17, fn=5, fp=6, tn=58, no_verdict_fail=1))
+    shown = [
+        [round(100 * (end or 0.0)) for end in (figure.value, figure.low, figure.high)]
+        for figure in (found.tpr, found.tnr, found.kappa)
+    ]
+    assert shown == [[77, 57, 90], [91, 81, 96], [67, 49, 85]]
+    assert [round(100 * (figure.value or 0.0)) for figure in (found.agreement, found.baseline_agreement)] == [87, 74]
 
 
 def leaders(shared_data: Path) -> list[tuple[str, float]]:
