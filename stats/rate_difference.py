@@ -117,6 +117,8 @@ def divided_limits(
 def unpaired_limits(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, confidence: float = 0.95) -> Limits:
     """Newcombe's limits of k2/n2 - k1/n1 for independent samples, arrays that broadcast.
 
+    Raises ValueError when a k is outside 0..n, or ``confidence`` not strictly between 0 and 1; each n must be above 0.
+
     >>> [float(end.round(4)) for end in unpaired_limits(48, 80, 56, 70)]
     [0.0524, 0.3339]
     """
@@ -130,6 +132,9 @@ def paired_limits(
     both: ArrayLike, only_first: ArrayLike, only_second: ArrayLike, neither: ArrayLike, confidence: float = 0.95
 ) -> Limits:
     """Newcombe's limits of the paired difference (only_second - only_first)/n, arrays that broadcast.
+
+    Raises ValueError when ``confidence`` is not strictly between 0 and 1; counts must be 0 or more and not all 0, which
+    `paired_rate_difference` checks.
 
     >>> [float(end.round(4)) for end in paired_limits(1, 1, 7, 12)]
     [0.0256, 0.5069]
