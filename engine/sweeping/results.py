@@ -172,8 +172,9 @@ def comparable(outcomes: NDArray[np.float64], *, complete: bool) -> NDArray[np.f
 
     if complete:
         return outcomes
-    shared = ~np.isnan(outcomes).any(axis=1)
-    return np.where(shared[:, None], outcomes, np.nan)
+    shared = outcomes.copy()
+    shared[np.isnan(outcomes).any(axis=1)] = np.nan
+    return shared
 
 
 def _scores(sweep: Sweep, known: OutcomeMatrix, needed: int) -> tuple[PromptScore, ...]:
@@ -186,7 +187,7 @@ def _scores(sweep: Sweep, known: OutcomeMatrix, needed: int) -> tuple[PromptScor
     values = comparable(known.scores, complete=known.done == needed)
     counted = ~np.isnan(values)
     sums, counts = np.nansum(values, axis=0), np.count_nonzero(counted, axis=0)
-    no_answer = np.sum(known.unanswered & counted, axis=0, dtype=np.int64)
+    no_answer = np.count_nonzero(known.unanswered & counted, axis=0)
     with np.errstate(invalid="ignore"):
         # One division of whole numbers, so that equal counts tie.
         ranks = fair_ranks(np.where(counts > 0, sums / counts, np.nan))

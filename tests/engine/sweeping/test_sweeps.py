@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine import kept_figures
 from engine.errors import EvaldeskError, Refused
 from engine.ranking.outcomes import OutcomeTable
 from engine.ranking.ranking import RankingOptions, rank_outcomes
@@ -129,6 +130,18 @@ def test_while_it_runs_the_sentence_says_how_far_it_is(sweeper: Sweeper) -> None
     assert text.startswith(f"So far ({half.done} of {half.needed}): skill-8 leads with ")
     (sweeper.folder / "gate").touch()
     sweeper.finish(run)
+
+
+def test_the_tables_are_whole_though_nobody_looked(sweeper: Sweeper) -> None:
+    runs_ = [sweeper.start(), sweeper.start(replace(sweeper.order, ks=(5, 15)))]
+    sweeper.finish(*runs_)
+    assert sorted(sweeper.store.call(kept_figures.refresh)) == sorted(run.run_id for run in runs_)
+    for run in runs_:
+        kept = sweeper.rows(f"SELECT sum(n) FROM ranking WHERE run_id = '{run.run_id}'")
+        assert kept == sweeper.rows(f"SELECT count(*) FROM outcome WHERE run_id = '{run.run_id}'")
+        assert kept[0][0] == run.needed
+    assert sweeper.rows("SELECT count(*) FROM score_matrix WHERE n <> k") == [(0,)]
+    assert sweeper.store.call(kept_figures.refresh) == []
 
 
 def test_home_names_the_winner_and_in_how_many_conditions_it_is_on_top(sweeper: Sweeper) -> None:
