@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from engine.ranking.ranking import RankingOptions, rank_outcomes
 from engine.ranking.ranking_json import ranking_json
 from engine.runs import control, locks, queue
 from engine.runs.protocol import RunDir
+from engine.runs.states import observed_state
 from engine.store import runs
 from engine.sweeping import items, ranked, starting
 from engine.sweeping.dataset import Dataset, Item
@@ -154,6 +156,24 @@ def test_home_names_the_winner_and_in_how_many_conditions_it_is_on_top(sweeper: 
     columns = [i for i, score in enumerate(found.scores) if score.score_sum == best]
     on_top = sum(max(row[columns]) == max(row) for row in found.matrix.sums)
     assert (standing.crowned, standing.conditions) == (on_top, 6)
+
+
+def test_a_paused_sweep_generates_nothing_that_another_has_brought_meanwhile(sweeper: Sweeper) -> None:
+    blocking = sweeper.start(replace(sweeper.order, max_tokens=99), hold_after=0)
+    paused = sweeper.start()
+    run_dir = RunDir(sweeper.store.workspace.runs / paused.run_id)
+    control.pause(run_dir)
+    wait_until(lambda: sweeper.ingest() or sweeper.store.call(runs.get, paused.run_id).status == "paused")
+    second = sweeper.start()
+    assert (second.awaited, second.to_run) == (0, paused.needed)
+    (sweeper.folder / "gate").touch()
+    wait_until(lambda: observed_state(RunDir(sweeper.store.workspace.runs / second.run_id)).status == "done")
+    # Nobody has looked into the spools when it goes on.
+    control.resume(run_dir)
+    sweeper.finish(blocking, paused, second)
+    counts = Counter(sweeper.generated())
+    assert set(counts.values()) == {1}
+    assert sweeper.results(paused).matrix.sums.tolist() == sweeper.results(second).matrix.sums.tolist()
 
 
 def test_another_top_set_is_written_too(sweeper: Sweeper) -> None:
