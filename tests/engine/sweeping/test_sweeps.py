@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +23,11 @@ from engine.ranking.ranking import RankingOptions, rank_outcomes
 from engine.ranking.ranking_json import ranking_json
 from engine.runs import control, locks, queue
 from engine.runs.protocol import RunDir
+from engine.runs.spool import read_results
 from engine.runs.states import observed_state
 from engine.store import runs
+from engine.store.store import Store
+from engine.store.workspace import Workspace
 from engine.sweeping import items, ranked, starting
 from engine.sweeping.dataset import Dataset, Item
 from engine.sweeping.overview import sweep_standings
@@ -31,6 +38,9 @@ from stats.subsets import draw
 from tests.engine.measuring.conftest import wait_until
 from tests.engine.scripted_backend import total
 from tests.engine.sweeping.conftest import Sweeper, skilled, sums, with_prompts
+
+KILL_SEEDS = [int(seed) for seed in os.environ.get("EVALDESK_KILL_SEEDS", "1").split(",")]
+"""One in the checks; more with EVALDESK_KILL_SEEDS=1,2,3."""
 
 
 def expected(sweeper: Sweeper) -> np.ndarray:
@@ -285,28 +295,76 @@ def test_two_sweeps_of_the_same_cells_share_them_and_the_second_survives_the_fir
     ]
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
-def test_killed_at_random_moments_the_matrix_is_that_of_an_undisturbed_sweep(sweeper: Sweeper, seed: int) -> None:
+OWNER = """
+import sys, time
+from pathlib import Path
+from engine.store.store import Store
+from engine.store.workspace import Workspace
+from engine.watch import Watch
+with Store(Workspace(Path(sys.argv[1]) / "ws")) as store:
+    Watch(store, lambda change: None).start()
+    print("open", flush=True)
+    time.sleep(600)
+"""
+"""What of the app owns a workspace: the store and the watch thread."""
+
+
+def open_owner(folder: Path) -> subprocess.Popen[str]:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == "open\n"
+    return owner
+
+
+def end(owner: subprocess.Popen[str]) -> None:
+    owner.kill()
+    owner.wait()
+    assert owner.stdout is not None
+    owner.stdout.close()
+
+
+@pytest.mark.parametrize("seed", KILL_SEEDS)
+def test_app_supervisor_and_worker_killed_at_random_moments_leave_the_matrix_of_an_undisturbed_sweep(
+    private_state: Path, seed: int
+) -> None:
     rng = random.Random(seed)
-    run = sweeper.start(seconds=0.2)
-    run_dir = RunDir(sweeper.store.workspace.runs / run.run_id)
-    kills = 0
-    for share in sorted(rng.uniform(0.02, 0.6) for _ in range(3)):
-        wait_until(lambda share=share: sweeper.ingest() or sweeper.results(run).done >= share * run.needed)
-        victim = rng.choice([run_dir.lock, queue.device_lock("cpu")])
-        pid = locks.holder(victim)[0] if victim.exists() and locks.is_held(victim) else 0
+    workspace = Workspace(private_state / "ws")
+    with Store(workspace) as store:
+        sweeper = Sweeper(store, private_state)
+        run, truth, order = sweeper.start(seconds=0.1), expected(sweeper), sweeper.order
+    run_dir = RunDir(workspace.runs / run.run_id)
+    owner, kills = open_owner(private_state), 0
+    moments = sorted(rng.sample(range(2, int(0.7 * run.needed)), 4))
+    for moment, victim in zip(moments, ["app", *rng.sample(["app", "supervisor", "worker"], 3)], strict=True):
+        wait_until(lambda moment=moment: len(read_results(run_dir.results)[0]) >= moment)
+        time.sleep(rng.uniform(0.0, 0.3))
+        if victim == "app":
+            end(owner)
+            owner = open_owner(private_state)
+            kills += 1
+            continue
+        lock = run_dir.lock if victim == "worker" else queue.device_lock("cpu")
+        pid = locks.holder(lock)[0] if lock.exists() and locks.is_held(lock) else 0
         if pid > 1:
             os.kill(pid, signal.SIGKILL)
             kills += 1
-            wait_until(lambda victim=victim, pid=pid: not locks.is_held(victim) or locks.holder(victim)[0] != pid)
+            wait_until(lambda lock=lock, pid=pid: not locks.is_held(lock) or locks.holder(lock)[0] != pid)
         # What R does on the Runs screen, for the case that both are gone.
         with suppress(EvaldeskError):  # the run may have ended meanwhile
             control.resume(run_dir)
-    sweeper.finish(run)
-    assert kills
-    found = sweeper.results(run)
-    truth = expected(sweeper)
-    assert found.matrix.sums.tolist() == [
-        truth[draw(c.seed, 30, c.k)].sum(axis=0).tolist() for c in found.matrix.conditions
-    ]
-    assert sweeper.rows("SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [(run.needed, run.needed)]
+    wait_until(lambda: observed_state(run_dir).status == "done")
+    end(owner)
+    assert kills >= 3
+    with Store(workspace) as store:
+        sweeper = Sweeper(store, private_state)
+        sweeper.finish(run)
+        found = sweeper.results(run)
+        assert found.matrix.sums.tolist() == [
+            truth[draw(c.seed, order.items, c.k)].sum(axis=0).tolist() for c in found.matrix.conditions
+        ]
+        assert sweeper.rows("SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [
+            (run.needed, run.needed)
+        ]
+        assert sweeper.rows("SELECT count(*), count(DISTINCT request_key) FROM completion") == [
+            (run.needed, run.needed)
+        ]
