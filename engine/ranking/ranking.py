@@ -64,7 +64,7 @@ class PromptScore:
 class Ranking:
     """The prompts of one outcome matrix, ranked, and what the ranking is worth.
 
-    ``answered`` of the items have an outcome. ``protocol`` holds how conditions agree and what the rules choose,
+    ``answered`` of the items have an outcome, and ``expected_on`` of these are what expectations come from. ``protocol`` holds how conditions agree and what the rules choose,
     ``decision`` what the items decide (None where there is nothing to decide), ``folds`` what each rule's choice
     scores on items that it was not made on. Not ``settled``: outcomes still come.
     """
@@ -72,6 +72,7 @@ class Ranking:
     table: OutcomeTable
     options: RankingOptions
     answered: int
+    expected_on: int
     scores: tuple[PromptScore, ...]
     protocol: Protocol
     decision: Decision | None
@@ -102,8 +103,11 @@ class Ranking:
         """What to make of the ranking, in one sentence of plain words."""
         ranked = [score for score in self.best_first if score.rank is not None]
         leaders = tuple(score for score in ranked if score.rank == ranked[0].rank)
+        decided = None if self.decision is None else self.decision.winner
+        same_leader = decided is not None and leaders and leaders[0].prompt == self.table.prompts[decided]
         return advise(
-            n_items=self.answered,
+            n_items=self.expected_on,
+            leader_items=tuple(score.mean.n for score in leaders),
             ranked=len(ranked),
             leaders=tuple(score.prompt for score in leaders),
             mean=leaders[0].mean.mean if leaders else None,
@@ -119,7 +123,7 @@ class Ranking:
                 if row.expected is not None
             ),
             best_set=self.best_set,
-            winner_items=self.decision.winner_items if self.decision else None,
+            winner_items=self.decision.winner_items if self.decision and same_leader else None,
             settled=self.settled,
         )
 
@@ -145,6 +149,7 @@ def rank_outcomes(table: OutcomeTable, options: RankingOptions | None = None, *,
         table=table,
         options=options,
         answered=len(answered),
+        expected_on=len(expect_on),
         scores=_scores(table),
         protocol=found,
         decision=decide(values, [row.k for row in found.stability]),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from engine.errors import EvaldeskError
+from engine.ranking.decision import decide
 from engine.ranking.outcomes import OutcomeTable
 from engine.ranking.ranking import RankingOptions, rank_file, rank_outcomes
 from engine.ranking.ranking_json import ranking_json
@@ -144,6 +145,37 @@ def test_while_outcomes_come_only_items_that_all_have_answered_tell_of_other_sub
     values[5:] = np.nan
     few = rank_outcomes(table(values), RankingOptions(ks=(10,)), settled=False)
     assert "once more items are answered by every prompt" in few.advice
+
+
+def test_while_outcomes_come_the_sentence_knows_how_much_its_subsets_overlap() -> None:
+    values = coins(400, 0.4, 0.5, 0.6)
+    values[60:, 1:] = np.nan
+    some = rank_outcomes(table(values), RankingOptions(ks=(50, 60)), settled=False)
+    assert some.protocol.stability[1].expected.top1.value == 1.0
+    assert "at k = 50 two seeds" in some.advice and "share 83 % of their items" in some.advice
+
+
+def test_the_sentence_holds_where_prompts_answered_different_items() -> None:
+    alone, shared = np.tile([1.0, np.nan], (400, 1)), np.tile([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0]], (20, 1))
+    values = np.vstack([alone, shared])
+    ranking = rank_outcomes(table(values, "easy", "hard"), RankingOptions(ks=(20,)))
+    assert ranking.best_first[0].prompt == "easy" and ranking.best_set == ("hard",)
+    assert ranking.advice.startswith("easy leads with ") and "only hard may be the best" in ranking.advice
+    assert f"over {ranking.best_first[0].mean.n} items" in ranking.advice
+
+
+def test_the_top_pair_is_the_same_whatever_the_order_of_the_prompts() -> None:
+    first, steady = np.array([1] * 60 + [0] * 40), np.array([1] * 50 + [0] * 50)
+    apart = np.array([0] * 30 + [1] * 50 + [0] * 20)
+    one = decide(np.column_stack([first, steady, apart]).astype(float), [10])
+    other = decide(np.column_stack([first, apart, steady]).astype(float), [10])
+    assert one is not None and other is not None
+    assert one.top_pair == other.top_pair and one.winner_items >= one.top_pair
+
+
+def test_prompts_that_never_differ_by_chance_take_one_item() -> None:
+    found = decide(np.tile([1.0, 0.0], (10, 1)), [5])
+    assert found is not None and found.reliability == {5: 1.0} and found.reliable_items == 1
 
 
 def test_items_that_nobody_answered_say_nothing_of_other_subsets() -> None:
