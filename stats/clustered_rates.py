@@ -71,6 +71,8 @@ def post_stratified_by_case(
     f, y = np.where(judged, f, 0.0), np.where(labelled, y, 0.0)
     tp, fn, fp, tn = _table(f[labelled], y[labelled])
     n, k, m1, m0 = float(judged.sum()), float(f.sum()), tp + fp, fn + tn
+    if not judged.any():
+        raise ValueError("a rate needs at least one row with a verdict of the judge")
     sizes = _Sizes.of(judged, labelled, cases_of)
     if min(m1, m0) == 0.0:
         return sizes.refused("verdict_without_labels")
@@ -118,6 +120,8 @@ def rogan_gladen_by_case(
     f, y = np.where(np.isnan(f), 0.0, f), np.where(labelled, y, 0.0)
     tp, fn, fp, tn = _table(f[labelled], y[labelled])
     n, k, m1, m0 = float(judged.sum()), float(f[judged].sum()), tp + fn, fp + tn
+    if not judged.any():
+        raise ValueError("a rate needs at least one row with a verdict of the judge")
     sizes = _Sizes.of(judged, labelled, cases_of)
     if np.unique(cases_of[labelled & (y == 1.0)]).size < FEWEST_LABELS:
         return sizes.refused("too_few_failures")

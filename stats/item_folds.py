@@ -141,7 +141,9 @@ def item_disjoint(
             total[held] += np.where(known, scores, 0.0)
             times[held] += known
     counted = times > 0
-    mean, error = _mean_and_error(total[counted] / times[counted], _numbered(groups)[counted] if groups else None)
+    mean, error = _mean_and_error(
+        total[counted] / times[counted], None if groups is None else _numbered(groups)[counted]
+    )
     whole = _on_items(values, list(rule(values).winners))
     whole = whole[~np.isnan(whole)]
     return ItemDisjoint(
