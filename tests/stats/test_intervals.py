@@ -227,3 +227,18 @@ def test_an_impossible_confidence_is_refused(confidence: float) -> None:
     for method in METHODS:
         with pytest.raises(ValueError, match="confidence"):
             proportion_interval(8, 20, confidence, method)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, float])
+def test_counts_of_any_kind_of_whole_number_give_the_same(kind: type) -> None:
+    """numpy's own integers would overflow in k (n - k)."""
+    k, n = (40_000, 100_000) if kind is np.int32 else (4 * 10**9, 10**10)
+    assert wilson(kind(k), kind(n)) == wilson(k, n)
+    found = proportion(kind(k), kind(n))
+    assert found == proportion(k, n) and type(found.k) is type(found.n) is int
+
+
+@pytest.mark.parametrize("wrong", [math.inf, math.nan, 0.5])
+def test_what_is_no_number_of_cases_is_refused(wrong: float) -> None:
+    with pytest.raises(ValueError, match="whole numbers"):
+        wilson(1, wrong)  # type: ignore[arg-type]
