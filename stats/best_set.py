@@ -34,6 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.clusters import Labels
 from stats.sign_flip import (
     DRAWS,
     SAME,
@@ -76,7 +77,7 @@ def best_set(
     outcomes: ArrayLike,
     confidence: float = 0.95,
     *,
-    clusters: ArrayLike | None = None,
+    clusters: Labels | None = None,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> BestSet:

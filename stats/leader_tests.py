@@ -24,6 +24,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.clusters import Labels
 from stats.multiplicity import holm
 from stats.paired import mcnemar_p_values
 from stats.sign_flip import DRAWS, blocks, sign_flip_test
@@ -77,7 +78,7 @@ def leader_tests(
     outcomes: ArrayLike,
     leader: int | None = None,
     *,
-    clusters: ArrayLike | None = None,
+    clusters: Labels | None = None,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> LeaderTests:
