@@ -10,8 +10,9 @@ observed leader is always inside. A set of one says who is best; a large set say
     its standard error    root of the sum over items of (x_l - x_i)^2
     p-value of i          share of flips in which the largest lead over i is at least as large as the observed one
 
-Two prompts are tested exactly (one-sided McNemar for 0/1 outcomes). With more, a flip turns an item's outcomes of all
-prompts at once, which keeps their dependence, and the 5 % hold approximately. Measured, 2,000 replicates each, five to
+Two prompts are tested at exactly that level: over all flips where these are few (one-sided McNemar for 0/1 outcomes),
+otherwise over random ones, whose p-value is that one within its simulation error. With more, a flip turns an item's
+outcomes of all prompts at once, which keeps their dependence, and the 5 % hold approximately. Measured, 2,000 replicates each, five to
 six prompts on 60 to 100 items: where one prompt is really the best, it was inside in 98.1 to 100 %, also near accuracy 0
 and 1; where all are equally good, each was in 94.5 to 95.2 %. The least favourable case found is sixteen equal prompts
 of accuracy .99 on 1,000 items that share no difficulty: 93.6 %. A Gaussian in place of flips holds less (94 % for ten equal
@@ -58,7 +59,7 @@ class BestSet:
     p_values: [M], of "no prompt is better than this one"; the set holds those above 1 - confidence.
     low, high: [M], Hsu's simultaneous interval of how far a prompt is ahead of the best of the others (below 0:
         behind). high is 0 outside the set: such a prompt is not the best; low is at most 0, and 0 for the only member of
-        a set. nan when there is one prompt.
+        a set. -inf and inf where there are too few items to bound them, nan when there is one prompt.
     means: [M], over the complete items. draws: flips behind it; all there are when these are fewer than asked for.
     """
 

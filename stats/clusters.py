@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stats.intervals import normal_quantile
+from stats.proportion_limits import score_limits
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -140,12 +141,8 @@ def clustered_proportion(outcomes: ArrayLike, cases: Labels, confidence: float =
     if found.mean is None or found.variance is None:
         return found
     size = float(found.cases) if found.effective_rows is None else found.effective_rows
-    share, t2 = found.mean, _t_quantile(confidence, found.cases - 1) ** 2
-    middle = (share * size + t2 / 2.0) / (size + t2)
-    half = math.sqrt(t2 * (share * (1.0 - share) * size + t2 / 4.0)) / (size + t2)
-    low = 0.0 if share == 0.0 else min(max(middle - half, 0.0), share)
-    high = 1.0 if share == 1.0 else max(min(middle + half, 1.0), share)
-    return replace(found, low=low, high=high)
+    low, high = score_limits(found.mean * size, size, _t_quantile(confidence, found.cases - 1))
+    return replace(found, low=float(low), high=float(high))
 
 
 def intraclass_correlation(values: ArrayLike, cases: Labels) -> float | None:
