@@ -35,7 +35,7 @@ from stats.rank_agreement import PairSummary, all_pairs, summarise
 from stats.ranks import fair_ranks
 from stats.reference_ranking import ReferenceAgreement, against_others
 from stats.selection import Choice, HeldOut, Holdout, by_borda, by_lcb, by_mean, leave_one_out
-from stats.stability import DRAWS, Figure, Stability, stability
+from stats.stability import DRAWS, Figure, Stability, stability_over_k
 from stats.subsets import Condition, ScoreMatrix, as_outcomes, score_matrix, seed_pairs
 
 Floats = NDArray[np.float64]
@@ -105,13 +105,14 @@ def protocol(
     m: int = 3,
     z: float = 1.0,
     holdout: Holdout = "seed",
-    draws: int = DRAWS,
+    draws: int | None = None,
     expect_on: ArrayLike | None = None,
 ) -> Protocol:
     """The tables for ``outcomes`` [N, M] (0/1 or any finite numbers, nan where missing) under ``seeds`` x ``ks``.
 
     ``m`` is the size of the top set, and taken as M where there are fewer prompts; z belongs to the LCB rule, which has
-    no row with a single condition. ``draws`` is the number of conditions of each k that simulated figures come from.
+    no row with a single condition. ``draws`` is the number of conditions of each k that simulated figures come from, and of
+    Gaussian draws (see `stats.stability`); without it there are 2,000 of the one and up to 20,000 of the other.
     Expected figures are those of ``expect_on`` [n, M], all of ``outcomes`` unless said: while outcomes still come, the
     items that every prompt has answered; they are missing at a k above n.
 
@@ -137,25 +138,30 @@ def protocol(
     scores = score_matrix(values, conditions)
     ranks = fair_ranks(scores.means) if conditions else np.empty((0, n_prompts))
     of_k = {k: slice(at * len(seeds), (at + 1) * len(seeds)) for at, k in enumerate(possible)}
+    expected_at = tuple(k for k in possible if k <= len(known))
+    expected = (
+        dict(zip(expected_at, stability_over_k(known, expected_at, top, draws), strict=True)) if expected_at else {}
+    )
+    simulated = DRAWS if draws is None else draws
     return Protocol(
         scores=scores,
         m=top,
-        stability=tuple(_stability_row(known, n_items, ranks[of_k[k]], seeds, k, top, draws) for k in possible),
-        reference=tuple(_reference_row(known, ranks[of_k[k]], k, top, draws) for k in possible),
-        selection=_selection_rows(known, scores, len(seeds), possible, z, holdout, draws),
+        stability=tuple(_stability_row(expected.get(k), n_items, ranks[of_k[k]], seeds, k, top) for k in possible),
+        reference=tuple(_reference_row(known, ranks[of_k[k]], k, top, simulated) for k in possible),
+        selection=_selection_rows(known, scores, len(seeds), possible, z, holdout, simulated),
         holdout=holdout,
         left_out=tuple(k for k in sizes if k > n_items),
     )
 
 
 def _stability_row(
-    known: Floats, n_items: int, ranks: Floats, seeds: Sequence[int], k: int, m: int, draws: int
+    expected: Stability | None, n_items: int, ranks: Floats, seeds: Sequence[int], k: int, m: int
 ) -> StabilityRow:
     agreement, pairs = all_pairs(ranks, m), seed_pairs([Condition(seed, k) for seed in seeds])
     return StabilityRow(
         k,
         drawn={name: summarise(getattr(agreement, name), pairs, np.array(seeds)) for name in FIGURES},
-        expected=stability(known, k, m, draws) if k <= len(known) else None,
+        expected=expected,
         overlap=k / n_items,
     )
 
