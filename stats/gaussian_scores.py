@@ -69,7 +69,7 @@ class GaussianScores:
         if k != int(k) or not 1 <= k <= self.n_items:
             raise ValueError(f"{k!r} of {self.n_items} items cannot be drawn without replacement")
         if self.binary:
-            return self._quantiles([hypergeometric(self.n_items, hits, k) for hits in self._hits])
+            return self._quantiles([hypergeometric(self.n_items, hits, int(k)) for hits in self._hits])
         return self._normal(1.0 / k - 1.0 / self.n_items)
 
     def on_new_items(self, n: int) -> Floats:
@@ -80,7 +80,7 @@ class GaussianScores:
         if n != int(n) or n < 1:
             raise ValueError(f"a score needs at least one item, got {n!r}")
         if self.binary:
-            return self._quantiles([binomial(n, hits / self.n_items) for hits in self._hits])
+            return self._quantiles([binomial(int(n), hits / self.n_items) for hits in self._hits])
         return self._normal(1.0 / n)
 
     @cached_property
