@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stats.clusters import Labels
 from stats.leader_tests import leaders
+from stats.normal_draws import normal_root, standard_normal
 from stats.sign_flip import blocks
 from stats.subsets import as_outcomes
 
@@ -195,10 +196,8 @@ def _noise(outcomes: ArrayLike, clusters: Labels | None, draws: int, seed: int) 
     # prompts with the same outcomes have one between them.
     different, column = np.unique(np.vstack([means, centred]), axis=1, return_inverse=True)
     scaled = different[1:] / math.sqrt(blocks(outcomes).n)
-    values, vectors = np.linalg.eigh(scaled.T @ scaled)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    noise: Floats = (np.random.default_rng(seed).standard_normal((draws, values.size)) @ root.T)[:, column.reshape(-1)]
-    return noise
+    noise = normal_root(scaled.T @ scaled) @ standard_normal(scaled.shape[1], draws, seed)
+    return noise[column.reshape(-1)].T
 
 
 def _check_draws(draws: int) -> None:
