@@ -56,7 +56,7 @@ class BestSet:
     """The prompts that may be the best at ``confidence``, from ``n`` complete items; ``left_out`` items were not.
 
     members: the columns in the set, rising; never empty.
-    p_values: [M], of "no prompt is better than this one"; the set holds those above 1 - confidence.
+    p_values: [M], of "no prompt is better than this one"; the set holds those above 1 - confidence, and whoever leads.
     low, high: [M], Hsu's simultaneous interval of how far a prompt is ahead of the best of the others (below 0:
         behind). high is 0 outside the set: such a prompt is not the best; low is at most 0, and 0 for the only member of
         a set. -inf and inf where there are too few items to bound them, nan when there is one prompt.
@@ -105,7 +105,8 @@ def best_set(
         largest = largest_leads(flipped, own, compared[own])
         extreme[own] = (largest >= lead - SAME).sum()
         thresholds[own] = critical(largest, confidence)
-    inside = 1 + extreme > allowed(confidence, flipped.shape[1])
+    # Nobody is ahead of a leader; near a confidence of 1/2 random flips might still leave one of several tied ones out.
+    inside = (1 + extreme > allowed(confidence, flipped.shape[1])) | (observed == observed.max())
     reach = np.multiply(thresholds[:, None], errors, out=np.zeros_like(errors), where=errors > 0.0)
     low, high = _against_best_other(observed, reach, inside)
     steps = data.scale * data.n
