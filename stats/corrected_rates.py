@@ -54,6 +54,7 @@ Refusal = Literal[
 ]
 
 DRAWN: Final[tuple[HowDrawn, ...]] = ("random", "by_cell", "by_judge", "by_verdict", "hand")
+"""The ways in which labels come to be drawn, by name."""
 
 
 @dataclass(frozen=True)

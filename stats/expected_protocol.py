@@ -125,6 +125,9 @@ def expected_reference(
 def modal_references(ranks: ArrayLike) -> Floats:
     """[D, M], `stats.reference_ranking.modal_reference` of each of D sets of rankings [D, C, M], all at once.
 
+    Fair ranks, nan where a prompt is not ranked. Raises ValueError unless there are three axes and a ranking in each
+    set.
+
     >>> modal_references([[[1, 2, 3], [2, 1, 3], [1, 2, 3]], [[1, 2, 3], [2, 1, 3], [1, 3, 2]]])
     array([[1., 2., 3.],
            [1., 2., 3.]])

@@ -43,7 +43,11 @@ from stats.subsets import as_outcomes, is_binary, whole_steps
 Floats = NDArray[np.float64]
 
 MAX_DRAWS: Final = 20_000
+"""Draws for up to 52 prompts, unless said otherwise."""
+
 MIN_DRAWS: Final = 2_000
+"""Draws for any number of prompts, at least."""
+
 _CELLS: Final = 1 << 20
 
 
@@ -66,6 +70,9 @@ class GaussianScores:
         """[draws, M], scores on ``k`` of the N items: numbers of correct items where outcomes are 0/1, else means.
 
         Raises ValueError when k is not in 1..N.
+
+        >>> gaussian_scores([[1, 0], [0, 1], [1, 1]], draws=4).on_subset(3)[0]
+        array([2., 2.])
         """
         if k != int(k) or not 1 <= k <= self.n_items:
             raise ValueError(f"{k!r} of {self.n_items} items cannot be drawn without replacement")
@@ -77,6 +84,9 @@ class GaussianScores:
         """[draws, M], scores on ``n`` new items like these, as `on_subset`; ValueError when n is below 1.
 
         The means of these N items are taken for the true ones, so this is what would happen if they were.
+
+        >>> gaussian_scores([[1, 1], [1, 1]], draws=4).on_new_items(10)[0]
+        array([10., 10.])
         """
         if n != int(n) or n < 1:
             raise ValueError(f"a score needs at least one item, got {n!r}")

@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 FOLDS: Final = 10
+"""Folds that the items are divided into, unless said otherwise."""
 
 
 @dataclass(frozen=True)

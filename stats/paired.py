@@ -131,6 +131,8 @@ def mcnemar(gained: int, lost: int) -> float:
 def mcnemar_p_values(gained: ArrayLike, lost: ArrayLike) -> Floats:
     """`mcnemar` for many pairs at once: ``gained`` and ``lost`` are arrays of counts that broadcast to one shape.
 
+    Two-sided. Raises ValueError unless all are whole numbers of 0 or more.
+
     >>> mcnemar_p_values([0, 5, 6], [0, 0, 6])
     array([1.    , 0.0625, 1.    ])
     """

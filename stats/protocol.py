@@ -41,7 +41,10 @@ from stats.subsets import Condition, ScoreMatrix, as_outcomes, score_matrix, see
 Floats = NDArray[np.float64]
 
 KS: Final = (50, 100, 200)
+"""Subset sizes of the paper's protocol."""
+
 FIGURES: Final = ("tau_b", "rho", "top1", "topm")
+"""The figures of agreement between two conditions, by name."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,8 @@ def protocol(
     """The tables for ``outcomes`` [N, M] (0/1 or any finite numbers, nan where missing) under ``seeds`` x ``ks``.
 
     ``m`` is the size of the top set, and taken as M where there are fewer prompts; z belongs to the LCB rule, which has
-    no row with a single condition. ``draws`` is the number of conditions of each k that simulated figures come from, and of
-    Gaussian draws (see `stats.stability`); without it there are 2,000 of the one and up to 20,000 of the other.
+    no row with a single condition. ``draws`` is the number of draws of each k that expected figures come from;
+    unless said, `stats.stability.DRAWS`, and for Gaussian ones those of `stats.stability.stability`.
     Expected figures are those of ``expect_on`` [n, M], all of ``outcomes`` unless said: while outcomes still come, the
     items that every prompt has answered; they are missing at a k above n.
 
@@ -137,33 +140,30 @@ def protocol(
     conditions = [Condition(seed, k) for k in possible for seed in seeds]
     scores = score_matrix(values, conditions)
     ranks = fair_ranks(scores.means) if conditions else np.empty((0, n_prompts))
-    of_k = {k: slice(at * len(seeds), (at + 1) * len(seeds)) for at, k in enumerate(possible)}
-    expected_at = tuple(k for k in possible if k <= len(known))
     expected = (
-        dict(zip(expected_at, stability_over_k(known, expected_at, top, draws), strict=True)) if expected_at else {}
+        {row.k: row for row in stability_over_k(known, [k for k in possible if k <= len(known)], top, draws)}
+        if len(known)
+        else {}
     )
-    simulated = DRAWS if draws is None else draws
+    drawn = DRAWS if draws is None else draws
+    of_k = {k: slice(at * len(seeds), (at + 1) * len(seeds)) for at, k in enumerate(possible)}
     return Protocol(
         scores=scores,
         m=top,
-        stability=tuple(_stability_row(expected.get(k), n_items, ranks[of_k[k]], seeds, k, top) for k in possible),
-        reference=tuple(_reference_row(known, ranks[of_k[k]], k, top, simulated) for k in possible),
-        selection=_selection_rows(known, scores, len(seeds), possible, z, holdout, simulated),
+        stability=tuple(_stability_row(ranks[of_k[k]], seeds, top, k / n_items, k, expected.get(k)) for k in possible),
+        reference=tuple(_reference_row(known, ranks[of_k[k]], k, top, drawn) for k in possible),
+        selection=_selection_rows(known, scores, len(seeds), possible, z, holdout, drawn),
         holdout=holdout,
         left_out=tuple(k for k in sizes if k > n_items),
     )
 
 
 def _stability_row(
-    expected: Stability | None, n_items: int, ranks: Floats, seeds: Sequence[int], k: int, m: int
+    ranks: Floats, seeds: Sequence[int], m: int, overlap: float, k: int, expected: Stability | None
 ) -> StabilityRow:
     agreement, pairs = all_pairs(ranks, m), seed_pairs([Condition(seed, k) for seed in seeds])
-    return StabilityRow(
-        k,
-        drawn={name: summarise(getattr(agreement, name), pairs, np.array(seeds)) for name in FIGURES},
-        expected=expected,
-        overlap=k / n_items,
-    )
+    drawn = {name: summarise(getattr(agreement, name), pairs, np.array(seeds)) for name in FIGURES}
+    return StabilityRow(k, drawn, expected, overlap)
 
 
 def _reference_row(known: Floats, ranks: Floats, k: int, m: int, draws: int) -> ReferenceRow:

@@ -34,6 +34,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 DRAWS = 10_000
+"""Draws of a bootstrap, unless said otherwise."""
 
 _CACHE_CELLS = 1 << 16
 _TILE_CELLS = 1 << 21

@@ -190,6 +190,8 @@ def youden_limits(
 ) -> Limits:
     """The interval of `youden` for arrays of counts that broadcast; -1 and 1 where a total is 0.
 
+    Raises ValueError when a count is outside 0..its total, or ``confidence`` not strictly between 0 and 1.
+
     >>> low, high = youden_limits([30, 8], [40, 20], [78, 12], [80, 20])
     >>> low.round(3), high.round(3)
     (array([ 0.561, -0.28 ]), array([0.835, 0.28 ]))

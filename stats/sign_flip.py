@@ -188,6 +188,8 @@ def critical(largest: Floats, confidence: float) -> float:
 
     A statistic above it has p = (1 + flips at least as large) / (flips + 1) <= 1 - confidence, and no other has.
 
+    Raises ValueError unless ``confidence`` is in [0.5, 1).
+
     >>> critical(np.arange(99.0), 0.95), critical(np.arange(9.0), 0.95)
     (94.0, inf)
     """

