@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from stats.intervals import Estimate, IntervalMethod, Proportion, proportion
+from stats.intervals import Estimate, IntervalMethod, Proportion, as_count, proportion
 from stats.kappa import cohens_kappa
 
 Verdict = Literal["PASS", "FAIL"]
@@ -49,8 +49,10 @@ class Confusion:
     def __post_init__(self) -> None:
         for entry in fields(self):
             count = getattr(self, entry.name)
-            if count != int(count) or count < 0:
+            whole = as_count(count)
+            if whole is None or whole < 0:
                 raise ValueError(f"{entry.name} must be a whole number of cases, 0 or more, got {count!r}")
+            object.__setattr__(self, entry.name, whole)
 
     @property
     def no_verdict(self) -> int:

@@ -102,13 +102,15 @@ class Ranking:
         """What to make of the ranking, in one sentence of plain words."""
         ranked = [score for score in self.best_first if score.rank is not None]
         leaders = tuple(score for score in ranked if score.rank == ranked[0].rank)
+        decided = None if self.decision is None else self.decision.winner
+        same_leader = decided is not None and leaders and leaders[0].prompt == self.table.prompts[decided]
         return advise(
             n_items=self.answered,
             common=self.decision.items if self.decision else 0,
+            leader_items=tuple(score.mean.n for score in leaders),
             ranked=len(ranked),
             leaders=tuple(score.prompt for score in leaders),
             mean=leaders[0].mean.mean if leaders else None,
-            over=min((score.mean.n for score in leaders), default=0),
             headlines=tuple(
                 Headline(
                     row.k,
@@ -121,7 +123,7 @@ class Ranking:
                 if row.expected is not None
             ),
             best_set=self.best_set,
-            winner_items=self.decision.winner_items if self.decision else None,
+            winner_items=self.decision.winner_items if self.decision and same_leader else None,
             settled=self.settled,
         )
 

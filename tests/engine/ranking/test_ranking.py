@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from engine.errors import EvaldeskError
+from engine.ranking.decision import decide
 from engine.ranking.outcomes import OutcomeTable
 from engine.ranking.ranking import RankingOptions, rank_file, rank_outcomes
 from engine.ranking.ranking_json import ranking_json
@@ -153,7 +154,31 @@ def test_a_leader_that_common_items_rule_out_is_not_called_the_only_one() -> Non
     values[:40, 2] = 1.0
     advice = rank_outcomes(table(values, "a", "b", "c"), RankingOptions(ks=(20,))).advice
     assert advice.startswith("b leads with .989 over 90 items")
-    assert "and no other can be the best" in advice
+    assert "and no other may be the best (95 %)" in advice
+
+
+def test_the_sentence_holds_where_prompts_answered_different_items() -> None:
+    alone = np.tile([1.0, np.nan], (50, 1))
+    shared = np.repeat([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]], [30, 10, 20], axis=0)
+    values = np.vstack([alone, shared])
+    ranking = rank_outcomes(table(values, "easy", "hard"), RankingOptions(ks=(20,)))
+    assert ranking.best_first[0].prompt == "easy" and ranking.best_set == ("hard",)
+    assert ranking.advice.startswith("easy leads with ") and "only hard may be the best" in ranking.advice
+    assert f"over {ranking.best_first[0].mean.n} items" in ranking.advice
+
+
+def test_the_top_pair_is_the_same_whatever_the_order_of_the_prompts() -> None:
+    first, steady = np.array([1] * 60 + [0] * 40), np.array([1] * 50 + [0] * 50)
+    apart = np.array([0] * 30 + [1] * 50 + [0] * 20)
+    one = decide(np.column_stack([first, steady, apart]).astype(float), [10])
+    other = decide(np.column_stack([first, apart, steady]).astype(float), [10])
+    assert one is not None and other is not None
+    assert one.top_pair == other.top_pair and one.winner_items >= one.top_pair
+
+
+def test_prompts_that_never_differ_by_chance_take_one_item() -> None:
+    found = decide(np.tile([1.0, 0.0], (10, 1)), [5])
+    assert found is not None and found.reliability == {5: 1.0} and found.reliable_items == 1
 
 
 def test_items_that_nobody_answered_say_nothing_of_other_subsets() -> None:
