@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine import intake, orphans
+from engine import intake, kept_figures, orphans
 from engine.errors import EvaldeskError, Refused, WorkspaceBusy
 from engine.importing.mapping import parse_map_options
 from engine.intake import IntakeOrder
@@ -171,7 +171,9 @@ def _judge(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"run": run.run_id, "judge": judge.number, "criterion": criterion_id, "needed": run.needed,
                 "cached": run.cached, "awaited": run.awaited, "to_run": run.to_run}  # fmt: skip
 
-    return store.call(work)
+    started = store.call(work)
+    store.call(kept_figures.refresh)  # of a run that had nothing to generate
+    return started
 
 
 def _audit(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,8 +185,11 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     _bring_in(store)
     model = embedded_model(body.get("model", ""))
     paths = [Path(path) for path in body["prompts"]]
+    limit = int(body.get("limit") or 0)
+    if limit < 0:
+        raise Refused(f"the first {limit} prompts are none", kept="Nothing was run.", remedy="Give --limit 1 or more.")
     order = SweepOrder(
-        prompts=tuple(read_prompts(paths))[: int(body.get("limit") or 0) or None],
+        prompts=tuple(read_prompts(paths))[: limit or None],
         dataset=read_dataset(Path(body["dataset"]), body.get("answer", "")),
         scorer=body.get("scorer") or "exact",
         items=int(body.get("items") or 0),
@@ -209,7 +214,9 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
             "seconds": None if seconds is None else round(seconds * planned.to_run, 1),
         }  # fmt: skip
 
-    return store.call(work)
+    started = store.call(work)
+    store.call(kept_figures.refresh)  # of a run that had nothing to generate
+    return started
 
 
 def _ranking(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,6 +253,7 @@ def _settle(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _snapshot(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    _bring_in(store)
     return {"path": str(store.call(snapshot.write, Path(body["path"])))}
 
 
@@ -264,6 +272,7 @@ def _bring_in(store: Store) -> None:
     """Results and states of all runs as they are now: what is cached and what is pending depends on them."""
     while store.call(ingest, store.workspace).more:
         pass
+    store.call(kept_figures.refresh)
 
 
 def _criterion(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:

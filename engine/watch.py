@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from engine import orphans, requests
+from engine import kept_figures, orphans, requests
 from engine.errors import EvaldeskError
 from engine.runs import planning
 from engine.runs.ingest import Ingested, ingest
@@ -110,6 +110,8 @@ class Watch:
         brought = self._store.submit_background(ingest, self._store.workspace).result() if unfinished else Ingested()
         for problem in brought.problems.values():
             self._tell(problem)
+        if brought.changed:
+            self._store.submit_background(kept_figures.refresh).result()
         if time.monotonic() - self._cared >= _CARE_S:
             self._care()
         if moved or brought.gained or brought.changed:
@@ -119,6 +121,7 @@ class Watch:
         self._cared = time.monotonic()
         try:
             self._store.submit_background(orphans.adopt, self._store.workspace).result()
+            self._store.submit_background(kept_figures.refresh).result()
         except EvaldeskError as error:
             self._tell(str(error))
         for run in self._store.submit_background(runs.unfinished).result():

@@ -91,6 +91,9 @@ def cell_moments(
 ) -> tuple[Floats, Floats]:
     """theta and its variance over cells, for arrays of counts [..., cells].
 
+    Counts are not checked here, as `JudgedSample` does: TP, FN, FP, TN are whole or effective, flagged and judged count
+    labelled cases too. A cell without labels counts as one that never fails.
+
     >>> theta, variance = cell_moments([8, 1], [2, 1], [3, 2], [27, 36], [30, 90], [100, 900])
     >>> round(float(theta), 4), round(float(variance), 5)
     (0.0785, 0.00111)
@@ -121,6 +124,8 @@ def cell_limits(
     Source: Wilson's interval with an effective number, Korn and Graubard (1998), Survey Methodology 24, 193-201, and Dean
     and Pagano (2015), Journal of Survey Statistics and Methodology 3, 484-503. The half labels are of this project,
     chosen for the coverage.
+
+    Raises ValueError when ``confidence`` is not strictly between 0 and 1; counts are not checked, as in `cell_moments`.
 
     >>> low, high = cell_limits([8, 1], [2, 1], [3, 2], [27, 36], [30, 90], [100, 900])
     >>> round(float(low), 3), round(float(high), 3)

@@ -15,13 +15,13 @@ count, and t with the number of labelled cases - 1 takes the place of z.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.clusters import Labels, numbered
 from stats.corrected_rates import RateEstimate, RateInterval, Refusal
 from stats.intervals import normal_quantile
 from stats.post_stratified import FEWEST_FOR_LOGIT, post_stratified_limits, post_stratified_moments
@@ -47,7 +47,7 @@ class ClusteredRate:
 
 
 def post_stratified_by_case(
-    flagged: ArrayLike, failures: ArrayLike, cases: Sequence[Hashable], confidence: float = 0.95
+    flagged: ArrayLike, failures: ArrayLike, cases: Labels, confidence: float = 0.95
 ) -> ClusteredRate:
     """theta = (1-p) mu0 + p mu1 from rows grouped by ``cases``; labels random, alone or within the judge's verdicts.
 
@@ -71,6 +71,8 @@ def post_stratified_by_case(
     f, y = np.where(judged, f, 0.0), np.where(labelled, y, 0.0)
     tp, fn, fp, tn = _table(f[labelled], y[labelled])
     n, k, m1, m0 = float(judged.sum()), float(f.sum()), tp + fp, fn + tn
+    if not judged.any():
+        raise ValueError("a rate needs at least one row with a verdict of the judge")
     sizes = _Sizes.of(judged, labelled, cases_of)
     if min(m1, m0) == 0.0:
         return sizes.refused("verdict_without_labels")
@@ -89,10 +91,10 @@ def post_stratified_by_case(
 
 def rogan_gladen_by_case(
     flagged: ArrayLike,
-    cases: Sequence[Hashable],
+    cases: Labels,
     labelled_flagged: ArrayLike,
     labelled_failures: ArrayLike,
-    labelled_cases: Sequence[Hashable],
+    labelled_cases: Labels,
     confidence: float = 0.95,
 ) -> ClusteredRate:
     """theta = (p + TNR - 1)/J from rows grouped by case; labels random or by the expert's verdict, also on other data.
@@ -118,6 +120,8 @@ def rogan_gladen_by_case(
     f, y = np.where(np.isnan(f), 0.0, f), np.where(labelled, y, 0.0)
     tp, fn, fp, tn = _table(f[labelled], y[labelled])
     n, k, m1, m0 = float(judged.sum()), float(f[judged].sum()), tp + fn, fp + tn
+    if not judged.any():
+        raise ValueError("a rate needs at least one row with a verdict of the judge")
     sizes = _Sizes.of(judged, labelled, cases_of)
     if np.unique(cases_of[labelled & (y == 1.0)]).size < FEWEST_LABELS:
         return sizes.refused("too_few_failures")
@@ -162,14 +166,13 @@ class _Sizes:
         return self.found(RateEstimate(None, 0.0, 1.0, "none", "none", reason), None)
 
 
-def _verdicts(values: ArrayLike, cases: Sequence[Hashable]) -> tuple[Floats, NDArray[np.int64]]:
+def _verdicts(values: ArrayLike, cases: Labels) -> tuple[Floats, NDArray[np.int64]]:
     held = np.asarray(values, dtype=np.float64)
     if held.shape != (len(cases),):
         raise ValueError(f"each of {len(cases)} rows needs one verdict, got the shape {held.shape}")
     if not np.isin(held[~np.isnan(held)], (0.0, 1.0)).all():
         raise ValueError("a verdict must be 1 (failure), 0 (pass) or nan (none)")
-    numbers: dict[Hashable, int] = {}
-    return held, np.array([numbers.setdefault(case, len(numbers)) for case in cases], dtype=np.int64)
+    return held, numbered(cases)
 
 
 def _table(flagged: Floats, failures: Floats) -> tuple[float, float, float, float]:

@@ -18,13 +18,18 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stats.intervals import normal_quantile
+from stats.proportion_limits import score_limits
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Labels = Sequence[Hashable] | NDArray[Any]
+"""Which cluster each row belongs to: anything that can be told apart, one a row."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,43 @@ class ClusteredMean:
     intraclass: float | None
 
 
-def clustered_mean(values: ArrayLike, cases: Sequence[Hashable], confidence: float = 0.95) -> ClusteredMean:
+def numbered(labels: Labels) -> Indices:
+    """[N], the number of each label's cluster, from 0 in order of first appearance.
+
+    Labels are told apart as Python does: 1 and "1" are two. Raises ValueError when one is nan, which says of no row with
+    which others it belongs.
+
+    >>> numbered(["b", "a", "b", ("a", 1)])
+    array([0, 1, 0, 2])
+    """
+    names = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    if any(name != name for name in names):
+        raise ValueError("a cluster label must not be nan")
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+
+
+def cluster_sums(values: Floats, clusters: Labels | None) -> Floats:
+    """[G, M], the sums of ``values`` [N, M] over the rows of each cluster, in order of first appearance.
+
+    ``values`` themselves where ``clusters`` is None: every row stands for itself. Raises ValueError unless there is one
+    label a row.
+
+    >>> cluster_sums(np.array([[1.0], [2.0], [4.0]]), ["b", "a", "b"])
+    array([[5.],
+           [2.]])
+    """
+    if clusters is None:
+        return values
+    if len(clusters) != len(values):
+        raise ValueError(f"{len(values)} items need as many cluster labels, got {len(clusters)}")
+    group = numbered(clusters)
+    sums = np.zeros((int(group.max(initial=-1)) + 1, values.shape[1]))
+    np.add.at(sums, group, values)
+    return sums
+
+
+def clustered_mean(values: ArrayLike, cases: Labels, confidence: float = 0.95) -> ClusteredMean:
     """The mean of ``values`` [N] with rows grouped by ``cases`` [N]; a nan is no row.
 
     With G cases, e the rows' differences from the mean and s_g their sum within case g:
@@ -76,7 +117,7 @@ def clustered_mean(values: ArrayLike, cases: Sequence[Hashable], confidence: flo
     return replace(found, low=found.mean - half, high=found.mean + half)
 
 
-def clustered_proportion(outcomes: ArrayLike, cases: Sequence[Hashable], confidence: float = 0.95) -> ClusteredMean:
+def clustered_proportion(outcomes: ArrayLike, cases: Labels, confidence: float = 0.95) -> ClusteredMean:
     """The share of ones among ``outcomes`` [N] (0, 1 or nan) with rows grouped by ``cases`` [N].
 
     The interval is Wilson's with the effective number of rows in place of N, and t with G - 1 degrees of freedom in
@@ -100,15 +141,11 @@ def clustered_proportion(outcomes: ArrayLike, cases: Sequence[Hashable], confide
     if found.mean is None or found.variance is None:
         return found
     size = float(found.cases) if found.effective_rows is None else found.effective_rows
-    share, t2 = found.mean, _t_quantile(confidence, found.cases - 1) ** 2
-    middle = (share * size + t2 / 2.0) / (size + t2)
-    half = math.sqrt(t2 * (share * (1.0 - share) * size + t2 / 4.0)) / (size + t2)
-    low = 0.0 if share == 0.0 else min(max(middle - half, 0.0), share)
-    high = 1.0 if share == 1.0 else max(min(middle + half, 1.0), share)
-    return replace(found, low=low, high=high)
+    low, high = score_limits(found.mean * size, size, _t_quantile(confidence, found.cases - 1))
+    return replace(found, low=float(low), high=float(high))
 
 
-def intraclass_correlation(values: ArrayLike, cases: Sequence[Hashable]) -> float | None:
+def intraclass_correlation(values: ArrayLike, cases: Labels) -> float | None:
     """The correlation of two rows of one case, by one-way analysis of variance; -1/(n - 1) to 1 for n rows a case.
 
     (MSB - MSW) / (MSB + (n0 - 1) MSW), with n0 = (N - sum of n_g^2 / N) / (G - 1) the average size of a case. Where
@@ -125,7 +162,7 @@ def intraclass_correlation(values: ArrayLike, cases: Sequence[Hashable]) -> floa
     return _moments(values, cases).intraclass
 
 
-def _moments(values: ArrayLike, cases: Sequence[Hashable]) -> ClusteredMean:
+def _moments(values: ArrayLike, cases: Labels) -> ClusteredMean:
     """Everything but the interval."""
     held = np.asarray(values, dtype=np.float64)
     if held.shape != (len(cases),):
@@ -133,13 +170,9 @@ def _moments(values: ArrayLike, cases: Sequence[Hashable]) -> ClusteredMean:
     if np.isinf(held).any():
         raise ValueError("a value must be a finite number, or nan where there is none")
     known = ~np.isnan(held)
-    numbers: dict[Hashable, int] = {}
-    of_row = np.array(
-        [numbers.setdefault(case, len(numbers)) for case, there in zip(cases, known, strict=True) if there],
-        dtype=np.int64,
-    )
+    of_row = numbered([case for case, there in zip(cases, known, strict=True) if there])
     rows = held[known]
-    n, g = len(rows), len(numbers)
+    n, g = len(rows), int(of_row.max(initial=-1)) + 1
     if not n:
         return ClusteredMean(None, None, None, None, 0, 0, None, None, None)
     mean = math.fsum(rows) / n

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from stats.intervals import Estimate, IntervalMethod, Proportion, proportion
+from stats.intervals import Estimate, IntervalMethod, Proportion, as_count, proportion
 from stats.kappa import cohens_kappa
 
 Verdict = Literal["PASS", "FAIL"]
@@ -49,8 +49,10 @@ class Confusion:
     def __post_init__(self) -> None:
         for entry in fields(self):
             count = getattr(self, entry.name)
-            if count != int(count) or count < 0:
+            whole = as_count(count)
+            if whole is None or whole < 0:
                 raise ValueError(f"{entry.name} must be a whole number of cases, 0 or more, got {count!r}")
+            object.__setattr__(self, entry.name, whole)
 
     @property
     def no_verdict(self) -> int:
@@ -164,6 +166,8 @@ def rates(confusion: Confusion, confidence: float = 0.95, method: IntervalMethod
 def no_verdict_bounds(confusion: Confusion) -> NoVerdictBounds:
     """TPR and TNR over all labelled cases, with every missing verdict read as PASS, and as FAIL.
 
+    Never raises; a class without labelled cases has proportions without a value.
+
     >>> bounds = no_verdict_bounds(Confusion(tp=8, fn=2, fp=1, tn=9, no_verdict_fail=2, no_verdict_pass=1))
     >>> bounds.tpr_as_pass.k, bounds.tpr_as_fail.k, bounds.tpr_as_pass.n
     (8, 10, 12)
@@ -193,6 +197,8 @@ def with_no_verdict_as(confusion: Confusion, verdict: Verdict) -> Confusion:
 def swap_positive(confusion: Confusion) -> Confusion:
     """The same table under the other convention (positive = the judge says PASS): TPR and TNR trade places.
 
+    Cases without a verdict trade classes too. Never raises.
+
     >>> swap_positive(Confusion(tp=8, fn=12, fp=9, tn=171))
     Confusion(tp=171, fn=9, fp=12, tn=8, no_verdict_fail=0, no_verdict_pass=0, unlabelled=0)
     """
@@ -212,6 +218,8 @@ def is_constant(confusion: Confusion) -> Verdict | None:
 
     Cases without a judge verdict or without a label say nothing here. A table in which the expert gave only that
     verdict too is constant as well; it cannot show whether the judge would ever say the other.
+
+    Never raises.
 
     >>> is_constant(Confusion(tp=0, fn=20, fp=0, tn=180))
     'PASS'

@@ -42,6 +42,8 @@ def borda_points(ranks: ArrayLike) -> Floats:
     Without missing prompts, most points are the smallest sum of ranks. A prompt that is ranked alone gets 1/2, since
     that says nothing either way; one that is never ranked gets nan.
 
+    Raises ValueError unless there is at least one ranking of at least one prompt.
+
     >>> borda_points([[1, 2.5, 2.5], [2, 1, float("nan")]])
     array([0.5  , 0.625, 0.25 ])
     """
@@ -74,6 +76,8 @@ def borda(ranks: ArrayLike) -> Borda:
 
 def preferences(ranks: ArrayLike) -> Indices:
     """[M, M], how many of the rankings [C, M] put prompt i before prompt l; ties and missing prompts count on neither side.
+
+    Raises ValueError as `borda` does.
 
     >>> preferences([[1, 2], [1.5, 1.5], [2, 1], [1, 2]])
     array([[0, 2],

@@ -54,6 +54,7 @@ Refusal = Literal[
 ]
 
 DRAWN: Final[tuple[HowDrawn, ...]] = ("random", "by_cell", "by_judge", "by_verdict", "hand")
+"""The ways in which labels come to be drawn, by name."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ def corrected_rates(
 
     samples: one sample, or for by_cell one for each cell. same_data: False when the labels belong to other data than
     ``flagged`` and ``judged`` count; they must then be like it in all that TPR and TNR depend on. thinned: cases
-    were taken out of the labels by the expert's verdict, as a half/half build pile is; what is left is by_verdict.
+    were taken out of the labels by the expert's verdict, as a half/half build pile is; what is left is by_verdict (after
+    by_cell TPR and TNR are then pooled, which supposes that they are the same in every cell).
     interval: of Rogan-Gladen.
 
     For by_judge, Rogan-Gladen with the turned-round TPR and TNR is the post-stratified rate itself.

@@ -24,6 +24,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.normal_draws import normal_root, standard_normal
 from stats.rank_agreement import between
 from stats.ranks import fair_ranks, top_set
 from stats.selection import Holdout, borda_values, lcb_values, mean_values
@@ -124,6 +125,9 @@ def expected_reference(
 def modal_references(ranks: ArrayLike) -> Floats:
     """[D, M], `stats.reference_ranking.modal_reference` of each of D sets of rankings [D, C, M], all at once.
 
+    Fair ranks, nan where a prompt is not ranked. Raises ValueError unless there are three axes and a ranking in each
+    set.
+
     >>> modal_references([[[1, 2, 3], [2, 1, 3], [1, 2, 3]], [[1, 2, 3], [2, 1, 3], [1, 3, 2]]])
     array([[1., 2., 3.],
            [1., 2., 3.]])
@@ -167,14 +171,13 @@ def _normal(values: Floats, n_seeds: int, sizes: tuple[int, ...], draws: int) ->
     n_items, n_prompts = values.shape
     root = np.zeros((n_prompts, n_prompts))
     if n_items > 1:
-        variances, axes = np.linalg.eigh(np.cov(values, rowvar=False).reshape(n_prompts, n_prompts))
-        root = axes * np.sqrt(np.maximum(variances, 0.0))
-    generator = np.random.Generator(np.random.PCG64(0))
+        root = normal_root(np.cov(values, rowvar=False).reshape(n_prompts, n_prompts))
     scores = np.empty((draws, n_seeds, len(sizes), n_prompts))
     current, before = np.broadcast_to(values.mean(axis=0), (draws, n_seeds, n_prompts)), n_items
     for at in reversed(range(len(sizes))):
         step = np.sqrt(1.0 / sizes[at] - 1.0 / before)
-        current = current + step * generator.standard_normal((draws, n_seeds, n_prompts)) @ root.T
+        noise = standard_normal(draws * n_seeds, n_prompts, seed=at).reshape(draws, n_seeds, n_prompts)
+        current = current + step * noise @ root
         scores[:, :, at], before = current, sizes[at]
     return scores
 

@@ -37,12 +37,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stats.count_distributions import CountDistribution, binomial, hypergeometric
+from stats.normal_draws import normal_root, standard_normal
 from stats.subsets import as_outcomes, is_binary, whole_steps
 
 Floats = NDArray[np.float64]
 
 MAX_DRAWS: Final = 20_000
+"""Draws for up to 52 prompts, unless said otherwise."""
+
 MIN_DRAWS: Final = 2_000
+"""Draws for any number of prompts, at least."""
+
 _CELLS: Final = 1 << 20
 
 
@@ -65,22 +70,28 @@ class GaussianScores:
         """[draws, M], scores on ``k`` of the N items: numbers of correct items where outcomes are 0/1, else means.
 
         Raises ValueError when k is not in 1..N.
+
+        >>> gaussian_scores([[1, 0], [0, 1], [1, 1]], draws=4).on_subset(3)[0]
+        array([2., 2.])
         """
         if k != int(k) or not 1 <= k <= self.n_items:
             raise ValueError(f"{k!r} of {self.n_items} items cannot be drawn without replacement")
         if self.binary:
-            return self._quantiles([hypergeometric(self.n_items, hits, k) for hits in self._hits])
+            return self._quantiles([hypergeometric(self.n_items, hits, int(k)) for hits in self._hits])
         return self._normal(1.0 / k - 1.0 / self.n_items)
 
     def on_new_items(self, n: int) -> Floats:
         """[draws, M], scores on ``n`` new items like these, as `on_subset`; ValueError when n is below 1.
 
         The means of these N items are taken for the true ones, so this is what would happen if they were.
+
+        >>> gaussian_scores([[1, 1], [1, 1]], draws=4).on_new_items(10)[0]
+        array([10., 10.])
         """
         if n != int(n) or n < 1:
             raise ValueError(f"a score needs at least one item, got {n!r}")
         if self.binary:
-            return self._quantiles([binomial(n, hits / self.n_items) for hits in self._hits])
+            return self._quantiles([binomial(int(n), hits / self.n_items) for hits in self._hits])
         return self._normal(1.0 / n)
 
     @cached_property
@@ -129,7 +140,7 @@ def gaussian_scores(outcomes: ArrayLike, draws: int | None = None, seed: int = 0
     steps, scale, _ = whole_steps(distinct)
     centred = distinct - distinct.mean(axis=0)
     deviations = np.sqrt((centred**2).sum(axis=0) / max(len(values) - 1, 1))
-    noise = _root(_correlations(centred)) @ _standard_normal(distinct.shape[1], draws, seed)
+    noise = normal_root(_correlations(centred)) @ standard_normal(distinct.shape[1], draws, seed)
     means = steps.sum(axis=0) / (scale * len(values))
     return GaussianScores(noise, row.reshape(-1), means, deviations, len(values), is_binary(values))
 
@@ -141,19 +152,3 @@ def _correlations(centred: Floats) -> Floats:
     correlations: Floats = unit.T @ unit
     np.fill_diagonal(correlations, 1.0)
     return correlations
-
-
-def _root(matrix: Floats) -> Floats:
-    """The symmetric root, which unlike a triangular one exists where prompts depend on each other linearly."""
-    values, vectors = np.linalg.eigh(matrix)
-    root: Floats = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    return root
-
-
-def _standard_normal(rows: int, columns: int, seed: int) -> Floats:
-    """From raw 64-bit outputs, whose stream never changes between versions of numpy."""
-    from scipy.special import ndtri
-
-    raw = np.random.PCG64(seed).random_raw(rows * columns).reshape(rows, columns)
-    normal: Floats = ndtri(((raw >> np.uint64(11)) + 0.5) * 2.0**-53)
-    return normal

@@ -71,17 +71,30 @@ def normal_quantile(confidence: float) -> float:
     return z
 
 
-def check_count(k: int, n: int) -> None:
-    """Raise ValueError unless ``k`` and ``n`` are whole numbers with 0 <= k <= n and n >= 1.
+def as_count(count: float) -> int | None:
+    """``count`` as an int of any size, None unless it is a whole number: numpy's own integers would overflow in products.
+
+    >>> as_count(8.0), as_count(0.5), as_count(math.inf)
+    (8, None, None)
+    """
+    return int(count) if math.isfinite(count) and count == int(count) else None
+
+
+def check_count(k: int, n: int) -> tuple[int, int]:
+    """``k`` and ``n`` as ints; ValueError unless they are whole numbers with 0 <= k <= n and n >= 1.
 
     >>> check_count(8, 20)
+    (8, 20)
     """
-    if k != int(k) or n != int(n):
+    hits, size = as_count(k), as_count(n)
+    if hits is None or size is None:
         raise ValueError(f"k and n must be whole numbers, got k={k!r}, n={n!r}")
+    k, n = hits, size
     if n < 1:
         raise ValueError(f"a proportion needs at least one case, got n={n!r}")
     if not 0 <= k <= n:
         raise ValueError(f"k must lie between 0 and n, got k={k!r}, n={n!r}")
+    return k, n
 
 
 def proportion(k: int, n: int, confidence: float = 0.95, method: IntervalMethod = "wilson") -> Proportion:
@@ -96,6 +109,7 @@ def proportion(k: int, n: int, confidence: float = 0.95, method: IntervalMethod 
     if k == n == 0:
         return Proportion(0, 0, None, None, None)
     interval = proportion_interval(k, n, confidence, method)
+    k, n = check_count(k, n)
     return Proportion(k, n, k / n, interval.low, interval.high)
 
 
@@ -127,7 +141,7 @@ def wilson(k: int, n: int, confidence: float = 0.95) -> Interval:
     >>> wilson(0, 10).low, wilson(10, 10).high
     (0.0, 1.0)
     """
-    check_count(k, n)
+    k, n = check_count(k, n)
     z = normal_quantile(confidence)
     z2 = z * z
     share = k / n
@@ -154,7 +168,7 @@ def jeffreys(k: int, n: int, confidence: float = 0.95) -> Interval:
     >>> jeffreys(0, 10)
     Interval(low=0.0, high=0.2171...)
     """
-    check_count(k, n)
+    k, n = check_count(k, n)
     low, high = _tails(confidence)
     return Interval(
         0.0 if k == 0 else _beta_quantile(low, k + 0.5, n - k + 0.5),
@@ -177,7 +191,7 @@ def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> Interval:
     >>> clopper_pearson(0, 10)
     Interval(low=0.0, high=0.3084...)
     """
-    check_count(k, n)
+    k, n = check_count(k, n)
     low, high = _tails(confidence)
     return Interval(
         0.0 if k == 0 else _beta_quantile(low, k, n - k + 1),
@@ -193,6 +207,7 @@ def wald(k: int, n: int, confidence: float = 0.95) -> Interval:
     >>> wald(8, 20)
     Interval(low=0.1852..., high=0.6147...)
     """
+    k, n = check_count(k, n)
     half = wald_half_width(k, n, confidence)
     return Interval(max(k / n - half, 0.0), min(k / n + half, 1.0))
 
@@ -206,7 +221,7 @@ def wald_half_width(k: int, n: int, confidence: float = 0.95) -> float:
     >>> wald_half_width(8, 20)
     0.2147...
     """
-    check_count(k, n)
+    k, n = check_count(k, n)
     share = k / n
     return normal_quantile(confidence) * math.sqrt(share * (1.0 - share) / n)
 

@@ -20,14 +20,16 @@ Research 5, 1089-1105.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isnan
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.clusters import Labels, numbered
+from stats.resampling import standard_errors
 from stats.selection import Choice, HeldOut, Holdout, Rule, leave_out
 from stats.subsets import Condition, as_outcomes, score_matrix
 
@@ -35,6 +37,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 FOLDS: Final = 10
+"""Folds that the items are divided into, unless said otherwise."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class RuleWorth:
     new_items: ItemDisjoint
 
 
-def fold_of_items(n_items: int, folds: int = FOLDS, seed: int = 0, groups: Sequence[Hashable] | None = None) -> Indices:
+def fold_of_items(n_items: int, folds: int = FOLDS, seed: int = 0, groups: Labels | None = None) -> Indices:
     """[N], the fold (0 to folds - 1) of each item: as even as can be, drawn by ``seed``, the same every time.
 
     ``groups`` [N] names the group of each item, such as the question that several items vary; a group goes into one
@@ -87,7 +90,7 @@ def fold_of_items(n_items: int, folds: int = FOLDS, seed: int = 0, groups: Seque
     """
     if groups is not None and len(groups) != n_items:
         raise ValueError(f"{len(groups)} groups for {n_items} items")
-    of_item = np.arange(n_items) if groups is None else _numbered(groups)
+    of_item = np.arange(n_items) if groups is None else numbered(groups)
     sizes = np.bincount(of_item)
     if folds != int(folds) or not 2 <= folds <= len(sizes):
         what = "items" if groups is None else "groups of items"
@@ -107,7 +110,7 @@ def item_disjoint(
     folds: int = FOLDS,
     repeats: int = 1,
     seed: int = 0,
-    groups: Sequence[Hashable] | None = None,
+    groups: Labels | None = None,
 ) -> ItemDisjoint:
     """Choose by ``rule`` on all folds of the items but one and score the choice on that one; over all folds.
 
@@ -141,7 +144,9 @@ def item_disjoint(
             total[held] += np.where(known, scores, 0.0)
             times[held] += known
     counted = times > 0
-    mean, error = _mean_and_error(total[counted] / times[counted], _numbered(groups)[counted] if groups else None)
+    mean, error = _mean_and_error(
+        total[counted] / times[counted], None if groups is None else numbered(groups)[counted]
+    )
     whole = _on_items(values, list(rule(values).winners))
     whole = whole[~np.isnan(whole)]
     return ItemDisjoint(
@@ -182,7 +187,7 @@ def worth(
     folds: int = FOLDS,
     repeats: int = 1,
     seed: int = 0,
-    groups: Sequence[Hashable] | None = None,
+    groups: Labels | None = None,
     holdout: Holdout = "seed",
 ) -> dict[str, RuleWorth]:
     """Each rule's choice on the scores under ``conditions``, with its worth for other seeds and for new items.
@@ -217,21 +222,8 @@ def _on_items(values: Floats, winners: list[int]) -> Floats:
     return scores
 
 
-def _mean_and_error(scores: Floats, group: Indices | None) -> tuple[float | None, float | None]:
-    """The mean and its standard error; with groups that of a ratio, from the sums of deviations in each group."""
-    n = len(scores)
-    if not n:
+def _mean_and_error(scores: Floats, groups: Labels | None) -> tuple[float | None, float | None]:
+    if not len(scores):
         return None, None
-    mean = float(scores.mean())
-    apart = scores - mean
-    sums = apart if group is None else np.bincount(np.unique(group, return_inverse=True)[1], apart)
-    clusters = len(sums)
-    if clusters < 2:
-        return mean, None
-    return mean, sqrt(clusters / (clusters - 1) * float((sums**2).sum())) / n
-
-
-def _numbered(groups: Sequence[Hashable]) -> Indices:
-    """Each group's number, by first appearance."""
-    number: dict[Hashable, int] = {}
-    return np.array([number.setdefault(group, len(number)) for group in groups], dtype=np.int64)
+    error = float(standard_errors(scores[:, None], clusters=groups)[0])
+    return float(scores.mean()), None if isnan(error) else error

@@ -32,7 +32,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.clusters import Labels
 from stats.leader_tests import leaders
+from stats.normal_draws import normal_root, standard_normal
 from stats.sign_flip import blocks
 from stats.subsets import as_outcomes
 
@@ -101,7 +103,7 @@ def pair_items(variance: float, difference: float, probability: float = 0.95) ->
 
 
 def against_leader(
-    outcomes: ArrayLike, leader: int | None = None, probability: float = 0.95, *, clusters: ArrayLike | None = None
+    outcomes: ArrayLike, leader: int | None = None, probability: float = 0.95, *, clusters: Labels | None = None
 ) -> tuple[PairItems, ...]:
     """`PairItems` of every prompt of ``outcomes`` [N, M], by column, against ``leader`` (None: the first on top).
 
@@ -128,7 +130,7 @@ def winner_items(
     outcomes: ArrayLike,
     probability: float = 0.95,
     *,
-    clusters: ArrayLike | None = None,
+    clusters: Labels | None = None,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> WinnerItems:
@@ -163,7 +165,7 @@ def winner_items(
     return WinnerItems(own, needed, k, data.n, data.left_out, probability)
 
 
-def _pair(values: Floats, first: int, prompt: int, probability: float, clusters: ArrayLike | None) -> PairItems:
+def _pair(values: Floats, first: int, prompt: int, probability: float, clusters: Labels | None) -> PairItems:
     both = values[:, [first, prompt]]
     n = int((~np.isnan(both).any(axis=1)).sum())
     if prompt == first:
@@ -176,7 +178,7 @@ def _pair(values: Floats, first: int, prompt: int, probability: float, clusters:
     return PairItems(prompt, n, difference, variance, pair_items(variance, difference, probability))
 
 
-def _centred(outcomes: ArrayLike, clusters: ArrayLike | None) -> tuple[Floats, Floats]:
+def _centred(outcomes: ArrayLike, clusters: Labels | None) -> tuple[Floats, Floats]:
     """([G, M] the sums within clusters less what the means [M] make them expect, the means), of the complete items."""
     values = as_outcomes(outcomes)
     data = blocks(values, clusters)
@@ -186,7 +188,7 @@ def _centred(outcomes: ArrayLike, clusters: ArrayLike | None) -> tuple[Floats, F
     return data.sums / data.scale - sizes * data.means, data.means
 
 
-def _noise(outcomes: ArrayLike, clusters: ArrayLike | None, draws: int, seed: int) -> Floats:
+def _noise(outcomes: ArrayLike, clusters: Labels | None, draws: int, seed: int) -> Floats:
     """[draws, M], normal vectors with the covariance of the items (sums over clusters, per item)."""
     _check_draws(draws)
     centred, means = _centred(outcomes, clusters)
@@ -194,10 +196,8 @@ def _noise(outcomes: ArrayLike, clusters: ArrayLike | None, draws: int, seed: in
     # prompts with the same outcomes have one between them.
     different, column = np.unique(np.vstack([means, centred]), axis=1, return_inverse=True)
     scaled = different[1:] / math.sqrt(blocks(outcomes).n)
-    values, vectors = np.linalg.eigh(scaled.T @ scaled)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    noise: Floats = (np.random.default_rng(seed).standard_normal((draws, values.size)) @ root.T)[:, column.reshape(-1)]
-    return noise
+    noise = normal_root(scaled.T @ scaled) @ standard_normal(scaled.shape[1], draws, seed)
+    return noise[column.reshape(-1)].T
 
 
 def _check_draws(draws: int) -> None:

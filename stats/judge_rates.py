@@ -43,6 +43,8 @@ class JudgeRates:
 def rates_as_counted(labelled: Confusion, confidence: float = 0.95) -> JudgeRates:
     """TPR = TP/(TP + FN) and TNR = TN/(FP + TN) with Wilson intervals: labels drawn at random or by the expert's verdict.
 
+    A class without labels has no rate. Raises ValueError when ``confidence`` is not strictly between 0 and 1.
+
     >>> rates_as_counted(Confusion(tp=8, fn=12, fp=9, tn=171)).tpr
     Estimate(value=0.4, low=0.2188..., high=0.6134...)
     """
@@ -56,6 +58,8 @@ def rates_by_cell(cells: Sequence[JudgedSample], confidence: float = 0.95) -> Ju
     the labelled failures, and the same for good answers (Kish). Cells without labels have no weight.
 
     Source: Kish (1965), Survey Sampling, 11.7.
+
+    Raises ValueError when ``confidence`` is not strictly between 0 and 1.
 
     >>> cells = [
     ...     JudgedSample(Confusion(tp=16, fn=4, fp=3, tn=17), flagged=190, judged=400),

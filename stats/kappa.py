@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from stats.intervals import Estimate, normal_quantile
+from stats.intervals import Estimate, as_count, normal_quantile
 
 
 def cohens_kappa(
@@ -37,6 +37,7 @@ def cohens_kappa(
     Estimate(value=None, low=None, high=None)
     """
     z = normal_quantile(confidence)
+    both_fail, first_only, second_only, both_pass = _whole(both_fail, first_only, second_only, both_pass)
     beyond_chance = _beyond_chance(both_fail, first_only, second_only, both_pass)
     if beyond_chance == 0:
         return Estimate(None, None, None)
@@ -65,7 +66,7 @@ def kappa_variance(both_fail: int, first_only: int, second_only: int, both_pass:
     >>> kappa_variance(3, 0, 0, 4), kappa_variance(0, 0, 0, 9)
     (0.0, None)
     """
-    both, one, other, neither = both_fail, first_only, second_only, both_pass
+    both, one, other, neither = _whole(both_fail, first_only, second_only, both_pass)
     beyond_chance = _beyond_chance(both, one, other, neither)
     if beyond_chance == 0:
         return None
@@ -90,9 +91,15 @@ def kappa_variance(both_fail: int, first_only: int, second_only: int, both_pass:
 
 def _beyond_chance(both: int, one: int, other: int, neither: int) -> int:
     """n^2 (1 - chance agreement): in whole numbers, so that it is exactly 0 where kappa is undefined."""
-    for count in (both, one, other, neither):
-        if count != int(count) or count < 0:
-            raise ValueError(f"kappa needs whole numbers of cases, 0 or more, got {count!r}")
-    both, one, other, neither = int(both), int(one), int(other), int(neither)
     n = both + one + other + neither
     return n * n - (both + one) * (both + other) - (other + neither) * (one + neither)
+
+
+def _whole(*counts: int) -> list[int]:
+    whole = []
+    for count in counts:
+        held = as_count(count)
+        if held is None or held < 0:
+            raise ValueError(f"kappa needs whole numbers of cases, 0 or more, got {count!r}")
+        whole.append(held)
+    return whole

@@ -24,10 +24,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.clusters import Labels
 from stats.multiplicity import holm
 from stats.paired import mcnemar_p_values
 from stats.sign_flip import DRAWS, blocks, sign_flip_test
-from stats.subsets import as_outcomes, is_binary
+from stats.subsets import as_outcomes, is_binary, whole_steps
 
 Floats = NDArray[np.float64]
 Method = Literal["mcnemar", "sign flip", "sign flip, simulated", "none"]
@@ -77,7 +78,7 @@ def leader_tests(
     outcomes: ArrayLike,
     leader: int | None = None,
     *,
-    clusters: ArrayLike | None = None,
+    clusters: Labels | None = None,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> LeaderTests:
@@ -101,9 +102,14 @@ def leader_tests(
     else:
         if leader != int(leader) or not 0 <= leader < n_prompts:
             raise ValueError(f"the leader must be a column from 0 to {n_prompts - 1}, got {leader!r}")
-        tied = (int(leader),)
+        leader = int(leader)
+        tied = (leader,)
     others = [prompt for prompt in range(n_prompts) if prompt != leader]
-    differences = values[:, [leader]] - values[:, others]
+    # In whole steps where there are few decimals: .3 - .1 is not .2 in floating-point numbers, and no test would be exact.
+    missing = np.isnan(values)
+    filled, scale, _ = whole_steps(np.where(missing, 0.0, values))
+    steps = np.where(missing, np.nan, filled)
+    differences = steps[:, [leader]] - steps[:, others]
     shared = (~np.isnan(differences)).sum(axis=0)
     ahead, behind = (differences > 0.0).sum(axis=0), (differences < 0.0).sum(axis=0)
     p_values, methods = np.full(len(others), np.nan), ["none"] * len(others)
@@ -116,9 +122,9 @@ def leader_tests(
             p_values[column] = test.p_value
             methods[column] = "sign flip" if test.method == "exact" else "sign flip, simulated"
     with np.errstate(invalid="ignore"):
-        means = np.nansum(differences, axis=0) / shared
+        means = np.nansum(differences, axis=0) / (scale * shared)
     columns = zip(others, shared, ahead, behind, means, p_values, holm(p_values), methods, strict=True)
-    return LeaderTests(int(leader), tied, tuple(_test(*column) for column in columns))
+    return LeaderTests(leader, tied, tuple(_test(*column) for column in columns))
 
 
 def _test(

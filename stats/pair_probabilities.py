@@ -53,7 +53,7 @@ def pair_probabilities(outcomes: ArrayLike, k: int) -> PairProbabilities:
     array([[0.   , 0.667],
            [0.333, 0.   ]])
     """
-    only, n_items = _only(outcomes, k)
+    only, n_items, k = _only(outcomes, k)
     pairs = PairProbabilities(np.zeros(only.shape), np.eye(len(only)), k)
     _fill_exactly(pairs, only, n_items, np.triu(np.ones(only.shape, dtype=bool), 1))
     return pairs
@@ -70,7 +70,7 @@ def normal_pair_probabilities(outcomes: ArrayLike, k: int) -> PairProbabilities:
     >>> float((normal_pair_probabilities(outcomes, 200).wins - pair_probabilities(outcomes, 200).wins).max().round(3))
     0.0
     """
-    only, n_items = _only(outcomes, k)
+    only, n_items, k = _only(outcomes, k)
     return _normal(only, n_items, k)
 
 
@@ -84,7 +84,7 @@ def nearly_exact_pair_probabilities(outcomes: ArrayLike, k: int) -> PairProbabil
     array([[0.   , 0.667],
            [0.333, 0.   ]])
     """
-    only, n_items = _only(outcomes, k)
+    only, n_items, k = _only(outcomes, k)
     pairs = _normal(only, n_items, k)
     _fill_exactly(pairs, only, n_items, np.triu((only + only.T) * k < FEW_DISCORDANT * n_items, 1))
     return pairs
@@ -100,15 +100,15 @@ def tied_share(pairs: PairProbabilities) -> float | None:
     return float(pairs.ties[above].mean()) if above[0].size else None
 
 
-def _only(outcomes: ArrayLike, k: int) -> tuple[Indices, int]:
-    """([i, l] the number of items that i has right and l has not, N); ValueError on what cannot be worked out."""
+def _only(outcomes: ArrayLike, k: int) -> tuple[Indices, int, int]:
+    """([i, l] the number of items that i has right and l has not, N, k); ValueError on what cannot be worked out."""
     values = as_outcomes(outcomes)
     n_items = len(values)
     if np.isnan(values).any() or not is_binary(values):
         raise ValueError("pair probabilities need a complete matrix of 0/1 outcomes")
     if k != int(k) or not 1 <= k <= n_items:
         raise ValueError(f"{k!r} of {n_items} items cannot be drawn without replacement")
-    return (values.T @ (1.0 - values)).astype(np.int64), n_items
+    return (values.T @ (1.0 - values)).astype(np.int64), n_items, int(k)
 
 
 def _normal(only: Indices, n_items: int, k: int) -> PairProbabilities:

@@ -16,13 +16,13 @@ two is better, so the test looks at the gained and the lost ones alone; the inte
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stats.intervals import Interval, check_count, wilson
+from stats.difference_limits import paired_limits
+from stats.intervals import Interval, check_count
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -131,6 +131,8 @@ def mcnemar(gained: int, lost: int) -> float:
 def mcnemar_p_values(gained: ArrayLike, lost: ArrayLike) -> Floats:
     """`mcnemar` for many pairs at once: ``gained`` and ``lost`` are arrays of counts that broadcast to one shape.
 
+    Two-sided. Raises ValueError unless all are whole numbers of 0 or more.
+
     >>> mcnemar_p_values([0, 5, 6], [0, 0, 6])
     array([1.    , 0.0625, 1.    ])
     """
@@ -149,9 +151,9 @@ def mcnemar_p_values(gained: ArrayLike, lost: ArrayLike) -> Floats:
 def newcombe_paired(both_right: int, gained: int, lost: int, both_wrong: int, confidence: float = 0.95) -> Interval:
     """Newcombe's interval for the difference of two paired proportions, second less first: (gained - lost) / n.
 
-    The Wilson intervals of the two shares are joined by square and add, with the correlation phi of the two, its
-    numerator lowered by n/2 (not below 0) where it is positive; phi is 0 where a share is 0 or 1 throughout. The
-    interval lies within [-1, 1] and has a width above zero without any change too.
+    The Wilson intervals of the two shares are joined by square and add, with the correlation phi of the two: see
+    `stats.difference_limits.paired_limits`, which is for many pairs at once. The interval lies within [-1, 1] and has a
+    width above zero without any change too.
 
     Raises ValueError when there is no case, a count is negative, or ``confidence`` is not strictly between 0 and 1.
 
@@ -160,22 +162,8 @@ def newcombe_paired(both_right: int, gained: int, lost: int, both_wrong: int, co
     >>> newcombe_paired(1, 7, 1, 12)
     Interval(low=0.0255..., high=0.5069...)
     """
-    a, n = both_right, both_right + gained + lost + both_wrong
+    n = both_right + gained + lost + both_wrong
     for count in (both_right, gained, lost, both_wrong):
         check_count(count, n)
-    second, first = a + gained, a + lost
-    of_second, of_first = wilson(second, n, confidence), wilson(first, n, confidence)
-    agreement = float(a * both_wrong - gained * lost)
-    if agreement > 0:
-        agreement = max(agreement - n / 2.0, 0.0)
-    margins = first * (n - first) * second * (n - second)
-    phi = agreement / math.sqrt(margins) if margins else 0.0
-    difference = (gained - lost) / n
-    p, q = second / n, first / n
-
-    def reach(up: float, down: float) -> float:
-        return math.sqrt(max(up * up - 2.0 * phi * up * down + down * down, 0.0))
-
-    low = difference - reach(p - of_second.low, of_first.high - q)
-    high = difference + reach(of_second.high - p, q - of_first.low)
-    return Interval(max(low, -1.0), min(high, 1.0))
+    low, high = paired_limits(both_right, lost, gained, both_wrong, confidence)
+    return Interval(float(low), float(high))

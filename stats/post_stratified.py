@@ -115,6 +115,9 @@ def post_stratified_moments(
 ) -> tuple[Floats, Floats]:
     """theta and its variance for arrays of counts that broadcast; the labels' own share where a verdict has no label.
 
+    Counts are whole or effective; flagged and judged count labelled cases too. None is checked here, as `JudgedSample`
+    does.
+
     >>> theta, variance = post_stratified_moments([79, 0], [90, 4], [15, 0], [416, 36], [647, 50], [4000, 1000])
     >>> theta.round(4), (variance**0.5).round(4)
     (array([0.285, 0.1  ]), array([0.016 , 0.0474]))
@@ -144,6 +147,9 @@ def post_stratified_limits(
     """The interval of `post_stratified` for arrays of counts, whole or effective; Wilson's of the labels alone where one
     of the judge's verdicts has no label, which only a random draw allows.
 
+    Raises ValueError when flagged is outside 0..judged or ``confidence`` not strictly between 0 and 1; the other counts
+    are not checked, as in `post_stratified_moments`.
+
     >>> low, high = post_stratified_limits([79, 1], [90, 3], [15, 3], [416, 21], [647, 44], [4000, 276])
     >>> low.round(4), high.round(4)
     (array([0.2548, 0.0624]), array([0.3174, 0.3078]))
@@ -166,6 +172,8 @@ def logit_limits(share: ArrayLike, variance: ArrayLike, confidence: float = 0.95
     """Limits of a share with a given variance, symmetric on the logit scale; the share itself where it is 0 or 1.
 
     logit theta +- z sqrt(var) / (theta (1 - theta)). Shares strictly between 0 and 1; arrays broadcast.
+
+    Raises ValueError when ``confidence`` is not strictly between 0 and 1; shares and variances are not checked.
 
     >>> [float(end.round(4)) for end in logit_limits(0.285, 0.000255)]
     [0.2548, 0.3173]

@@ -30,8 +30,17 @@ def wilson_limits(k: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> Limit
     >>> [float(end.round(4)) for end in wilson_limits(248, 1000)]
     [0.2222, 0.2757]
     """
+    return score_limits(k, n, normal_quantile(confidence))
+
+
+def score_limits(k: ArrayLike, n: ArrayLike, z: float) -> Limits:
+    """`wilson_limits` for a quantile ``z``, such as that of a t distribution where the variance has few degrees of freedom.
+
+    >>> [float(end.round(4)) for end in score_limits(248, 1000, z=1.96)]
+    [0.2222, 0.2757]
+    """
     hits, size = _checked(k, n)
-    z2 = normal_quantile(confidence) ** 2
+    z2 = z**2
     none = size == 0.0
     room = np.where(none, 1.0, size)
     share = hits / room

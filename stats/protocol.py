@@ -41,7 +41,10 @@ from stats.subsets import Condition, ScoreMatrix, as_outcomes, score_matrix, see
 Floats = NDArray[np.float64]
 
 KS: Final = (50, 100, 200)
+"""Subset sizes of the paper's protocol."""
+
 FIGURES: Final = ("tau_b", "rho", "top1", "topm")
+"""The figures of agreement between two conditions, by name."""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 ALPHA: Final = 0.05
+"""How likely a race may drop a prompt that is the best, at most, unless said otherwise."""
 
 _TILE_ITEMS: Final = 32
 _TILE_CELLS: Final = 1 << 21

@@ -129,7 +129,8 @@ def mean_over_pairs(ranks: ArrayLike, m: int) -> MeanAgreement:
 def mean_top_overlap(weights: ArrayLike) -> float | None:
     """The mean of topm over all pairs of different rankings, from their top sets' ``weights`` [C, M]; top1 with m = 1.
 
-    The weights come from `stats.ranks.top_set`; a row sums to m. None with one ranking.
+    The weights come from `stats.ranks.top_set`; a row sums to m, and rows of nan, without a top set, must be left out.
+    None with one ranking. Never raises on such weights.
 
     >>> mean_top_overlap(top_set([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.5, 1.5, 3.0]], m=1))
     0.333...

@@ -98,6 +98,8 @@ def mean_kendall_tau_b(ranks: ArrayLike) -> float | None:
 def mean_kendall_tau_a(ranks: ArrayLike) -> float | None:
     """As `mean_kendall_tau_b` for tau-a, which divides by all pairs of prompts, tied or not; None without a pair of these.
 
+    Raises ValueError as `mean_kendall_tau_b` does.
+
     >>> mean_kendall_tau_a([[1.0, 2.0, 3.0], [1.5, 1.5, 3.0]])
     0.666...
     """
@@ -112,6 +114,8 @@ def mean_kendall_tau_a(ranks: ArrayLike) -> float | None:
 
 def mean_spearman_rho(ranks: ArrayLike) -> float | None:
     """The mean of rho over all pairs of different rankings, as `mean_kendall_tau_b` for tau-b.
+
+    Raises ValueError as `mean_kendall_tau_b` does.
 
     >>> mean_spearman_rho([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [3.0, 2.0, 1.0]])
     -0.333...

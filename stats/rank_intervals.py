@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.clusters import Labels
 from stats.ranks import fair_ranks
 from stats.sign_flip import (
     DRAWS,
@@ -66,7 +67,7 @@ def rank_intervals(
     outcomes: ArrayLike,
     confidence: float = 0.95,
     *,
-    clusters: ArrayLike | None = None,
+    clusters: Labels | None = None,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> RankIntervals:

@@ -120,6 +120,7 @@ def top_set(ranks: ArrayLike, m: int) -> Floats:
     values = np.atleast_1d(np.asarray(ranks, dtype=np.float64))
     if m != int(m) or not 1 <= m <= values.shape[-1]:
         raise ValueError(f"a top set of {m!r} of {values.shape[-1]} prompts does not exist")
+    m = int(m)
     # nan sorts last, so the border is nan where fewer than m are ranked.
     if m == 1:
         border = np.fmin.reduce(values, axis=-1, keepdims=True)

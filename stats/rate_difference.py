@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stats.confusion import Confusion
-from stats.proportion_limits import Limits, wilson_limits
+from stats.difference_limits import paired_limits, unpaired_limits
+from stats.intervals import check_count
+from stats.proportion_limits import Limits
 from stats.rogan_gladen import NotIdentified, YoudenJ, not_identified, youden
 
 Floats = NDArray[np.float64]
@@ -53,16 +55,16 @@ def rate_difference(
 
     d = p2 - p1 with Newcombe's interval for independent proportions, J from the labels with its own, and d/J by MOVER
     (see `divided_limits`). TPR and TNR must hold for both systems: labels drawn at random or by the expert's verdict,
-    over either or both. Raises ValueError when flagged is outside 0..judged or nothing was judged.
+    over either or both. Raises ValueError when flagged is no whole number in 0..judged or nothing was judged.
 
     Source: Newcombe (1998), Statistics in Medicine 17, 873-890, method 10.
 
     >>> rate_difference((30, 100), (20, 100), Confusion(tp=9, fn=1, fp=1, tn=89)).reason
     'too_few_failures'
     """
-    (k1, n1), (k2, n2) = first, second
-    if min(n1, n2) < 1:
+    if min(first[1], second[1]) < 1:
         raise ValueError("a difference needs judged cases of both systems")
+    (k1, n1), (k2, n2) = (check_count(*system) for system in (first, second))
     low, high = unpaired_limits(k1, n1, k2, n2, confidence)
     # One division, so that the difference of equal shares is exactly 0.
     return _divided((k2 * n1 - k1 * n2) / (n1 * n2), float(low), float(high), labelled, confidence)
@@ -84,8 +86,6 @@ def paired_rate_difference(
     (-0.1, -0.14, -0.063)
     """
     counts = (both, only_first, only_second, neither)
-    if min(counts) < 0 or not sum(counts):
-        raise ValueError(f"paired counts must be 0 or more, and one above 0, got {counts}")
     low, high = paired_limits(*counts, confidence)
     return _divided((only_second - only_first) / sum(counts), float(low), float(high), labelled, confidence)
 
@@ -112,44 +112,6 @@ def divided_limits(
     lower = _lower_ratio(d, d_low, whole, least, most)
     upper = -_lower_ratio(-d, -d_high, whole, least, most)
     return np.clip(lower, -1.0, 1.0), np.clip(upper, -1.0, 1.0)
-
-
-def unpaired_limits(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, confidence: float = 0.95) -> Limits:
-    """Newcombe's limits of k2/n2 - k1/n1 for independent samples, arrays that broadcast.
-
-    >>> [float(end.round(4)) for end in unpaired_limits(48, 80, 56, 70)]
-    [0.0524, 0.3339]
-    """
-    p1, p2 = (np.asarray(k, dtype=np.float64) / np.asarray(n, dtype=np.float64) for k, n in ((k1, n1), (k2, n2)))
-    (low1, high1), (low2, high2) = wilson_limits(k1, n1, confidence), wilson_limits(k2, n2, confidence)
-    low = p2 - p1 - np.hypot(p2 - low2, high1 - p1)
-    return low, p2 - p1 + np.hypot(high2 - p2, p1 - low1)
-
-
-def paired_limits(
-    both: ArrayLike, only_first: ArrayLike, only_second: ArrayLike, neither: ArrayLike, confidence: float = 0.95
-) -> Limits:
-    """Newcombe's limits of the paired difference (only_second - only_first)/n, arrays that broadcast.
-
-    >>> [float(end.round(4)) for end in paired_limits(1, 1, 7, 12)]
-    [0.0256, 0.5069]
-    """
-    a, b, c, d = (np.asarray(count, dtype=np.float64) for count in (both, only_first, only_second, neither))
-    n = a + b + c + d
-    k1, k2 = a + b, a + c
-    p1, p2 = k1 / n, k2 / n
-    (low1, high1), (low2, high2) = wilson_limits(k1, n, confidence), wilson_limits(k2, n, confidence)
-    agreement = a * d - b * c
-    agreement = np.where(agreement > 0.0, np.maximum(agreement - n / 2.0, 0.0), agreement)
-    margins = k1 * (n - k1) * k2 * (n - k2)
-    phi = np.where(margins > 0.0, agreement / np.sqrt(np.where(margins > 0.0, margins, 1.0)), 0.0)
-
-    def reach(one: Floats, other: Floats) -> Floats:
-        return np.sqrt(np.maximum(one**2 - 2.0 * phi * one * other + other**2, 0.0))
-
-    low = p2 - p1 - reach(p2 - low2, high1 - p1)
-    high = p2 - p1 + reach(high2 - p2, p1 - low1)
-    return np.maximum(low, -1.0), np.minimum(high, 1.0)
 
 
 def _divided(difference: float, low: float, high: float, labelled: Confusion, confidence: float) -> RateDifference:

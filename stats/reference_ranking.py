@@ -86,6 +86,7 @@ def against_others(ranks: ArrayLike, m: int) -> ReferenceAgreement:
     0.67
     """
     values = np.asarray(ranks, dtype=np.float64)
+    top_set(values, m)
     on_top = top_set(values, 1)
     crowned = on_top[~np.isnan(on_top).any(axis=1)]
     share = float(crowned.mean(axis=0).max()) if len(crowned) else None

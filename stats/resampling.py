@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.clusters import Labels, cluster_sums
 from stats.intervals import normal_quantile
 from stats.subsets import as_outcomes, whole_steps
 
@@ -33,6 +34,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 DRAWS = 10_000
+"""Draws of a bootstrap, unless said otherwise."""
 
 _CACHE_CELLS = 1 << 16
 _TILE_CELLS = 1 << 21
@@ -64,9 +66,7 @@ class Bootstrap:
         return [column[~np.isnan(column)] for column in self.means.T]
 
 
-def bootstrap(
-    outcomes: ArrayLike, draws: int = DRAWS, *, clusters: ArrayLike | None = None, seed: int = 0
-) -> Bootstrap:
+def bootstrap(outcomes: ArrayLike, draws: int = DRAWS, *, clusters: Labels | None = None, seed: int = 0) -> Bootstrap:
     """Means of every prompt of ``outcomes`` [N, M] (nan = missing) on ``draws`` resamples; the same every time for a seed.
 
     ``clusters`` [N] names the case that each row belongs to (epochs of one item, turns of one conversation); rows of a
@@ -82,7 +82,7 @@ def bootstrap(
         raise ValueError(f"a spread needs at least two draws, got {draws!r}")
     present = ~np.isnan(values)
     steps, scale, exact = whole_steps(np.where(present, values, 0.0))
-    sums, counts = _by_cluster(steps, clusters), _by_cluster(present.astype(np.float64), clusters)
+    sums, counts = cluster_sums(steps, clusters), cluster_sums(present.astype(np.float64), clusters)
     # Rows that all have the same outcomes present need no count for each prompt.
     shared = bool((counts == counts[:, :1]).all())
     columns = np.concatenate([sums, counts[:, :1] if shared else counts], axis=1)
@@ -103,7 +103,7 @@ def bootstrap(
     return Bootstrap(means, units)
 
 
-def standard_errors(outcomes: ArrayLike, *, clusters: ArrayLike | None = None) -> Floats:
+def standard_errors(outcomes: ArrayLike, *, clusters: Labels | None = None) -> Floats:
     """[M], the standard error of each prompt's mean over items, for new items; without resampling.
 
     s / sqrt(n) with s the deviation over the n items that have an outcome, n - 1 in it. With ``clusters`` [N] rows of
@@ -122,24 +122,11 @@ def standard_errors(outcomes: ArrayLike, *, clusters: ArrayLike | None = None) -
     n = present.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.where(present, values, 0.0).sum(axis=0) / n
-        deviations = _by_cluster(np.where(present, values - means, 0.0), clusters)
-        units = (_by_cluster(present.astype(np.float64), clusters) > 0.0).sum(axis=0)
+        deviations = cluster_sums(np.where(present, values - means, 0.0), clusters)
+        units = (cluster_sums(present.astype(np.float64), clusters) > 0.0).sum(axis=0)
         errors: Floats = np.sqrt((deviations**2).sum(axis=0) * units / (units - 1.0)) / n
     errors[units < 2] = np.nan
     return errors
-
-
-def _by_cluster(values: Floats, clusters: ArrayLike | None) -> Floats:
-    """[G, M], the sums over the rows of each cluster; ``values`` themselves where every row stands for itself."""
-    if clusters is None:
-        return values
-    names = np.asarray(clusters)
-    if names.shape != (len(values),):
-        raise ValueError(f"{len(values)} items need as many cluster names, got the shape {names.shape}")
-    _, group = np.unique(names, return_inverse=True)
-    sums = np.zeros((int(group.max()) + 1, values.shape[1]))
-    np.add.at(sums, group.reshape(-1), values)
-    return sums
 
 
 def _weights(units: int, draws: int, seed: int, kind: np.dtype[np.floating]) -> Iterator[NDArray[np.floating]]:

@@ -22,8 +22,9 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.difference_limits import unpaired_limits
 from stats.intervals import Interval, normal_quantile
-from stats.proportion_limits import Limits, wilson_limits
+from stats.proportion_limits import Limits
 
 Floats = NDArray[np.float64]
 NotIdentified = Literal["too_few_failures", "too_few_goods", "no_better_than_chance"]
@@ -179,6 +180,7 @@ def youden(caught: float, failures: float, passed: float, goods: float, confiden
         raise ValueError("Youden's J needs labelled cases of both verdicts")
     low, high = youden_limits(caught, failures, passed, goods, confidence)
     # One division, so that 30 of 40 and 78 of 80 give 0.725 and not a hair more.
+    caught, failures, passed, goods = float(caught), float(failures), float(passed), float(goods)
     value = (caught * goods + passed * failures - failures * goods) / (failures * goods)
     return YoudenJ(value, float(low), float(high))
 
@@ -188,19 +190,15 @@ def youden_limits(
 ) -> Limits:
     """The interval of `youden` for arrays of counts that broadcast; -1 and 1 where a total is 0.
 
+    Raises ValueError when a count is outside 0..its total, or ``confidence`` not strictly between 0 and 1.
+
     >>> low, high = youden_limits([30, 8], [40, 20], [78, 12], [80, 20])
     >>> low.round(3), high.round(3)
     (array([ 0.561, -0.28 ]), array([0.835, 0.28 ]))
     """
-    tp, m1, tn, m0 = (np.asarray(count, dtype=np.float64) for count in (caught, failures, passed, goods))
-    tpr_low, tpr_high = wilson_limits(tp, m1, confidence)
-    tnr_low, tnr_high = wilson_limits(tn, m0, confidence)
-    known = (m1 > 0.0) & (m0 > 0.0)
-    tpr, tnr = tp / np.where(m1 > 0.0, m1, 1.0), tn / np.where(m0 > 0.0, m0, 1.0)
-    j = tpr + tnr - 1.0
-    low = j - np.sqrt((tpr - tpr_low) ** 2 + (tnr - tnr_low) ** 2)
-    high = j + np.sqrt((tpr_high - tpr) ** 2 + (tnr_high - tnr) ** 2)
-    return np.where(known, low, -1.0), np.where(known, high, 1.0)
+    passes, goods = np.asarray(passed, dtype=np.float64), np.asarray(goods, dtype=np.float64)
+    # TPR - (1 - TNR), the shares flagged among failures and among good answers: samples that are independent.
+    return unpaired_limits(goods - passes, goods, caught, failures, confidence)
 
 
 def not_identified(

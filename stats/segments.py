@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stats.confusion import Verdict
-from stats.intervals import IntervalMethod, Proportion, proportion
+from stats.intervals import IntervalMethod, Proportion, as_count, proportion
 from stats.multiplicity import benjamini_hochberg
 
 Floats = NDArray[np.float64]
@@ -136,10 +136,11 @@ def fisher_exact(k: int, n: int, rest_k: int, rest_n: int) -> float:
     nan
     """
     for part, whole in ((k, n), (rest_k, rest_n)):
-        if part != int(part) or whole != int(whole) or not 0 <= part <= whole:
+        if as_count(part) is None or as_count(whole) is None or not 0 <= part <= whole:
             raise ValueError(f"failures must be whole numbers between 0 and the cases, got {part!r} of {whole!r}")
     if not n or not rest_n:
         return math.nan
+    k, n, rest_k, rest_n = int(k), int(n), int(rest_k), int(rest_n)
     failures = k + rest_k
     fewest, most = max(0, failures - rest_n), min(failures, n)
     # Each table's probability by that of the one before it, in logarithms and against the likeliest: no factorials.

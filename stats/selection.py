@@ -265,6 +265,8 @@ def lcb_values(scores: Floats, z: float = 1.0) -> Floats:
 def borda_values(scores: Floats) -> Floats:
     """[..., M], Borda's points of the rankings that the rows of ``scores`` [..., C, M] are.
 
+    Raises ValueError without a row or a prompt, or when a score is infinite.
+
     >>> borda_values(np.array([[0.5, 0.4, 0.1], [0.7, 0.7, 0.2]]))
     array([0.875, 0.625, 0.   ])
     """

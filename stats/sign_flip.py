@@ -21,6 +21,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stats.clusters import Labels, cluster_sums
 from stats.subsets import as_outcomes, whole_steps
 
 Floats = NDArray[np.float64]
@@ -67,7 +68,7 @@ class SignFlipTest:
     method: Literal["exact", "simulated"]
 
 
-def blocks(outcomes: ArrayLike, clusters: ArrayLike | None = None) -> Blocks:
+def blocks(outcomes: ArrayLike, clusters: Labels | None = None) -> Blocks:
     """The complete items of ``outcomes`` [N, M], summed within ``clusters`` [N] (any labels; None: items are independent).
 
     Raises ValueError when the matrix is empty or holds an infinity, no item has an outcome of every prompt, or there is
@@ -81,15 +82,10 @@ def blocks(outcomes: ArrayLike, clusters: ArrayLike | None = None) -> Blocks:
     if not complete.any():
         raise ValueError("no item has an outcome of every prompt")
     steps, scale, exact = whole_steps(values[complete])
-    if clusters is not None:
-        labels = np.asarray(clusters)
-        if labels.shape != (len(values),):
-            raise ValueError(f"{len(values)} items need as many cluster labels, got the shape {labels.shape}")
-        _, group = np.unique(labels[complete], return_inverse=True)
-        summed = np.zeros((int(group.max()) + 1, steps.shape[1]))
-        np.add.at(summed, group.reshape(-1), steps)
-        steps = summed
-    return Blocks(steps, scale, exact, int(complete.sum()), int((~complete).sum()))
+    if clusters is not None and len(clusters) != len(values):
+        raise ValueError(f"{len(values)} items need as many cluster labels, got {len(clusters)}")
+    labels = None if clusters is None else [clusters[row] for row in np.flatnonzero(complete).tolist()]
+    return Blocks(cluster_sums(steps, labels), scale, exact, int(complete.sum()), int((~complete).sum()))
 
 
 def differing(sums: Floats) -> Floats:
@@ -192,6 +188,8 @@ def critical(largest: Floats, confidence: float) -> float:
 
     A statistic above it has p = (1 + flips at least as large) / (flips + 1) <= 1 - confidence, and no other has.
 
+    Raises ValueError unless ``confidence`` is in [0.5, 1).
+
     >>> critical(np.arange(99.0), 0.95), critical(np.arange(9.0), 0.95)
     (94.0, inf)
     """
@@ -202,7 +200,7 @@ def critical(largest: Floats, confidence: float) -> float:
 
 
 def sign_flip_test(
-    differences: ArrayLike, clusters: ArrayLike | None = None, draws: int = DRAWS, seed: int = 0
+    differences: ArrayLike, clusters: Labels | None = None, draws: int = DRAWS, seed: int = 0
 ) -> SignFlipTest:
     """Whether the mean of paired ``differences`` [N] (nan = missing, left out) is other than 0, two-sided.
 

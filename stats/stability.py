@@ -117,6 +117,8 @@ def stability(outcomes: ArrayLike, k: int, m: int, draws: int | None = None) -> 
 def stability_over_k(outcomes: ArrayLike, ks: Sequence[int], m: int, draws: int | None = None) -> tuple[Stability, ...]:
     """`stability` at each of ``ks``; the Gaussian draws are made once, so that figures move smoothly with k.
 
+    Raises ValueError as `stability` does.
+
     >>> outcomes = np.repeat([[1, 0], [0, 1], [1, 1]], [30, 10, 60], axis=0)
     >>> [round(row.tau_a.value, 3) for row in stability_over_k(outcomes, (5, 20, 50), m=1)]
     [0.279, 0.804, 0.998]

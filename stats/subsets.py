@@ -42,6 +42,8 @@ class Condition:
             raise ValueError(f"a seed must be a whole number, 0 or more, got {self.seed!r}")
         if self.k != int(self.k) or self.k < 1:
             raise ValueError(f"a subset needs at least one item, got k={self.k!r}")
+        object.__setattr__(self, "seed", int(self.seed))
+        object.__setattr__(self, "k", int(self.k))
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def draw(seed: int, n_items: int, k: int) -> Indices:
     >>> set(draw(seed=3, n_items=10, k=2)) <= set(draw(seed=3, n_items=10, k=5))
     True
     """
-    Condition(seed, k)
+    k = Condition(seed, k).k
     if k > n_items:
         raise ValueError(f"{k} of {n_items} items cannot be drawn without replacement")
     return np.sort(_permutation(seed, n_items)[:k])
@@ -139,7 +141,7 @@ def resampled_means(outcomes: ArrayLike, k: int, draws: int, seed: int = 0) -> F
     """
     values = as_outcomes(outcomes)
     n_items = len(values)
-    Condition(seed, k)
+    k = Condition(seed, k).k
     if k > n_items:
         raise ValueError(f"{k} of {n_items} items cannot be drawn without replacement")
     if draws < 1:

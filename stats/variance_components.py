@@ -47,6 +47,7 @@ class MeanSquare:
 
     @property
     def mean_square(self) -> float:
+        """Sum of squares over degrees of freedom; nan without these."""
         return self.sum_of_squares / self.degrees if self.degrees else math.nan
 
 
@@ -102,15 +103,17 @@ def variance_components(outcomes: ArrayLike) -> VarianceComponents:
     n, m, r = values.shape
     if n < 2 or m < 2:
         raise ValueError(f"components need at least two complete items and two prompts, got {n} and {m}")
-    # Far from 0, squares would lose digits.
+    # Far from 0, squares would lose digits. What rounding alone makes of equal means must come out as 0, or its ratios
+    # would be taken for reliabilities.
+    noise = values.size * (16.0 * np.finfo(np.float64).eps * float(np.abs(values).max())) ** 2
     values = values - values.mean()
     cells = values.mean(axis=2)
     of_items, of_prompts = cells.mean(axis=1), cells.mean(axis=0)
     rest = cells - of_items[:, None] - of_prompts + cells.mean()
-    prompt = MeanSquare(n * r * _squares(of_prompts - cells.mean()), m - 1)
-    item = MeanSquare(m * r * _squares(of_items - cells.mean()), n - 1)
-    interaction = MeanSquare(r * _squares(rest), (n - 1) * (m - 1))
-    within = MeanSquare(_squares(values - cells[:, :, None]) if r > 1 else 0.0, n * m * (r - 1))
+    prompt = MeanSquare(_above(noise, n * r * _squares(of_prompts - cells.mean())), m - 1)
+    item = MeanSquare(_above(noise, m * r * _squares(of_items - cells.mean())), n - 1)
+    interaction = MeanSquare(_above(noise, r * _squares(rest)), (n - 1) * (m - 1))
+    within = MeanSquare(_above(noise, _squares(values - cells[:, :, None])) if r > 1 else 0.0, n * m * (r - 1))
     between = interaction.mean_square
     return VarianceComponents(
         prompt=(prompt.mean_square - between) / (n * r),
@@ -200,6 +203,10 @@ def _noise(parts: VarianceComponents, repeats: int, shared: bool) -> float:
         raise ValueError("components from one draw a cell do not say what further draws would even out")
     noise = max(parts.interaction or 0.0, 0.0) + max(parts.residual, 0.0) / repeats
     return noise if shared else noise + max(parts.item, 0.0)
+
+
+def _above(noise: float, squares: float) -> float:
+    return squares if squares > noise else 0.0
 
 
 def _squares(values: Floats) -> float:

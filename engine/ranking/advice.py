@@ -35,41 +35,56 @@ def advise(
     leaders: Sequence[str],
     mean: float | None,
     headlines: Sequence[Headline],
+    leader_items: Sequence[int] = (),
     best_set: Sequence[str] | None = None,
     winner_items: int | None = None,
+    common: int | None = None,
     settled: bool = True,
 ) -> str:
     """One sentence, ending in a full stop, on whether to ship the leader.
 
-    ``leaders`` are the prompts with the best mean over all ``n_items`` (several when tied), ``ranked`` how many prompts
-    have a mean. It leads with the ``best_set``, the prompts that may be the best (None where that is not known), and the
-    ``winner_items`` that would tell (None where no number would). Of stability it speaks at the largest k that is at
-    most half of the items: subsets larger than that agree because they overlap. Ties are always said. Not ``settled``:
-    outcomes still come.
+    ``leaders`` are the prompts with the best mean (several when tied), each over its own number of ``leader_items``
+    (``n_items`` unless said), ``ranked`` how many prompts have a mean, ``common`` how many items have an outcome of each
+    of these: where these are less than half, the means do not compare, and that is all that is said. Otherwise it leads
+    with the ``best_set``, the prompts that may be the best with 95 % confidence (None where that is not known), and the
+    ``winner_items``: how many new ones would put the leader first again with 95 %, were its lead what it looks like (None
+    where no number would). That is no promise that as many items tell who is best. Of stability it speaks at the largest
+    k that is at most half of the items: subsets larger than that agree because they overlap. Ties are always said. Not
+    ``settled``: outcomes still come.
     """
+    over = _range_of_items(leader_items or (n_items,))
     if ranked < 2:
         return f"There is nothing to rank: {'one prompt has' if ranked else 'no prompt has'} outcomes."
     if len(leaders) == ranked:
-        return f"Nothing tells the prompts apart: all {ranked:,} tie with {number(mean)} over {_items(n_items)}."
-    first = _first(leaders, mean, n_items) + _best(best_set, leaders, ranked, winner_items)
+        return f"Nothing tells the prompts apart: all {ranked:,} tie with {number(mean)} over {over}."
+    first = _first(leaders, mean, over)
+    if common is not None and 2 * common < n_items:
+        shared = f"only {common:,} of {_items(n_items)} have" if common else f"none of {_items(n_items)} has"
+        return (
+            f"{first}, but {shared} an outcome of every prompt: the means are over different items, and do not compare."
+        )
+    first += _best(best_set, leaders, ranked, winner_items)
     return f"{first}; {_stability(headlines, n_items, len(leaders), settled=settled)}."
 
 
 def _best(best_set: Sequence[str] | None, leaders: Sequence[str], ranked: int, winner_items: int | None) -> str:
     if best_set is None:
         return ""
-    others = [name for name in best_set if name not in leaders]
+    if not set(leaders) <= set(best_set):
+        # The best set is of the items that every prompt has an outcome on, a mean is over all that its prompt has.
+        return f", but by the items that every prompt has an outcome on only {_listed(best_set)} may be the best (95 %)"
     if len(best_set) == 1:
-        return ", and no other can be the best"
+        return ", and no other may be the best (95 %)"
+    others = [name for name in best_set if name not in leaders]
     named = f" ({_listed(others)} besides)" if others else ""
     which = f"any of the {ranked:,}" if len(best_set) == ranked else f"{len(best_set):,} of {ranked:,}"
-    if winner_items is None:
-        tells = ""
-    elif winner_items > MANY_ITEMS:
-        tells = f", and more than {MANY_ITEMS:,} new items would be needed to tell"
+    if winner_items is None or len(leaders) > 1:
+        needed = ""
     else:
-        tells = f", and about {_rounded(winner_items):,} new items would tell"
-    return f", but {which} may be the best{named}{tells}"
+        many = winner_items > MANY_ITEMS
+        items = f"more than {MANY_ITEMS:,}" if many else f"about {_rounded(winner_items):,}"
+        needed = f", and {_short(leaders[0])} would need {items} new items to lead again with 95 %, if its lead is real"
+    return f", but {which} may be the best{named}{needed}"
 
 
 def _stability(headlines: Sequence[Headline], n_items: int, leaders: int, *, settled: bool) -> str:
@@ -133,8 +148,8 @@ def percent(share: float | None) -> str:
     return f"{100.0 * share:.{digits}f} %"
 
 
-def _first(leaders: Sequence[str], mean: float | None, n_items: int) -> str:
-    where = f"with {number(mean)} over {_items(n_items)}"
+def _first(leaders: Sequence[str], mean: float | None, over: str) -> str:
+    where = f"with {number(mean)} over {over}"
     if len(leaders) == 1:
         return f"{_short(leaders[0])} leads {where}"
     return f"{_listed(leaders)} tie for the lead {where}"
@@ -166,6 +181,11 @@ def _listed(names: Sequence[str]) -> str:
 def _short(name: str) -> str:
     text = " ".join(name.split())
     return text if len(text) <= 40 else text[:39] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _range_of_items(counts: Sequence[int]) -> str:
+    fewest, most = min(counts), max(counts)
+    return _items(most) if fewest == most else f"{fewest:,} to {most:,} items"
 
 
 def _items(count: int) -> str:

@@ -21,13 +21,14 @@ class Decision:
     """Figures from the ``items`` that every ranked prompt has an outcome on; ``left_out`` answered ones were not.
 
     best_set: prompts (columns) that may be the best, with 95 % confidence. rank_intervals: by column, the ranks that it
-    may have, all of them right at once with 95 %; columns without an outcome have none. winner_items: new items until
-    the leader is on top again with 95 %, top_pair: until it is ahead of the second; None for a tie, which no number of
-    items tells apart. reliability: by k. reliable_items: items for a reliability of 0.9; None where prompts do not differ.
+    may have, all of them right at once with 95 %; columns without an outcome have none. winner: the column that leads on
+    these items, None for a tie. winner_items: new items until it is on top again with 95 %, top_pair: until it is ahead
+    of the second (of several, the one that takes most); None for a tie, which no number of items tells apart. reliability: by k. reliable_items: items for a reliability of 0.9; None where prompts do not differ.
     """
 
     best_set: tuple[int, ...]
     rank_intervals: dict[int, tuple[int, int]]
+    winner: int | None
     winner_items: int | None
     top_pair: int | None
     reliability: dict[int, float | None]
@@ -45,7 +46,8 @@ def decide(values: NDArray[np.float64], ks: Sequence[int]) -> Decision | None:
         return None
     best, ranks, winner = best_set(complete), rank_intervals(complete), winner_items(complete)
     rivals = [pair for pair in against_leader(complete, winner.winner) if pair.prompt != winner.winner]
-    closest = min(rivals, key=lambda pair: pair.difference)
+    # Means of one number of items; rounded, so that which of several prompts in second place it is does not hang on their order.
+    closest = min(rivals, key=lambda pair: (round(pair.difference, 12), -pair.needed))
     parts = variance_components(complete)
     enough = items_for_reliability(parts, TARGET_RELIABILITY)
     return Decision(
@@ -54,10 +56,11 @@ def decide(values: NDArray[np.float64], ks: Sequence[int]) -> Decision | None:
             int(column): (int(low), int(high))
             for column, low, high in zip(ranked, ranks.best, ranks.worst, strict=True)
         },
+        winner=None if winner.winner is None else int(ranked[winner.winner]),
         winner_items=winner.items,
         top_pair=None if winner.winner is None else closest.items,
         reliability={k: reliability(parts, k) for k in ks},
-        reliable_items=int(np.ceil(enough)) if np.isfinite(enough) else None,
+        reliable_items=max(int(np.ceil(enough)), 1) if np.isfinite(enough) else None,
         items=len(complete),
         left_out=int((~np.isnan(known).all(axis=1)).sum()) - len(complete),
     )

@@ -36,6 +36,8 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII
 _FLAGS: Final = {"true": 1.0, "false": 0.0}
 _NAMES_OF_NOTHING: Final = frozenset({"nan", "na", "n/a", "none", "null", "-", "inf", "-inf", "infinity"})
 _LISTED: Final = 5
+_LARGEST: Final = 1e12
+"""No score is larger, and sums of squares of these are still numbers."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def outcome(value: Any) -> float:
             number = float(value)
         except OverflowError:
             number = math.inf
-        if not math.isfinite(number):
+        if not math.isfinite(number) or abs(number) > _LARGEST:
             raise ValueError("holds a number that is too large")
         return number
     raise ValueError(f"holds {'an object' if isinstance(value, Mapping) else 'a list'}, not a number")

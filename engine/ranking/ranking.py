@@ -102,8 +102,12 @@ class Ranking:
         """What to make of the ranking, in one sentence of plain words."""
         ranked = [score for score in self.best_first if score.rank is not None]
         leaders = tuple(score for score in ranked if score.rank == ranked[0].rank)
+        decided = None if self.decision is None else self.decision.winner
+        same_leader = decided is not None and leaders and leaders[0].prompt == self.table.prompts[decided]
         return advise(
             n_items=self.answered,
+            common=self.decision.items if self.decision else 0,
+            leader_items=tuple(score.mean.n for score in leaders),
             ranked=len(ranked),
             leaders=tuple(score.prompt for score in leaders),
             mean=leaders[0].mean.mean if leaders else None,
@@ -119,7 +123,7 @@ class Ranking:
                 if row.expected is not None
             ),
             best_set=self.best_set,
-            winner_items=self.decision.winner_items if self.decision else None,
+            winner_items=self.decision.winner_items if self.decision and same_leader else None,
             settled=self.settled,
         )
 
@@ -132,15 +136,12 @@ def rank_file(path: str | Path, options: RankingOptions | None = None) -> Rankin
 def rank_outcomes(table: OutcomeTable, options: RankingOptions | None = None, *, settled: bool = True) -> Ranking:
     """Rank the prompts of a matrix of outcomes.
 
-    Items that no prompt has an outcome on say nothing about other subsets and are left out of what is expected; while
-    outcomes still come (not ``settled``), so are those that some prompts have not answered yet.
+    Items that no prompt has an outcome on say nothing about other subsets and are left out of what is expected.
     """
     options = options or RankingOptions()
     values = table.values
-    missing = np.isnan(values)
-    answered = values[~missing.all(axis=1)]
-    expect_on = answered if settled else values[~missing.any(axis=1)]
-    found = protocol(values, options.seeds, options.ks, options.top, options.z, options.holdout, expect_on=expect_on)
+    answered = values[~np.isnan(values).all(axis=1)]
+    found = protocol(values, options.seeds, options.ks, options.top, options.z, options.holdout, expect_on=answered)
     return Ranking(
         table=table,
         options=options,

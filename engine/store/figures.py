@@ -24,6 +24,16 @@ def count(tx: Transaction, run_id: str) -> tuple[Confusion, int]:
     return Confusion(*row[:7]), row[7]
 
 
+def behind(tx: Transaction) -> list[str]:
+    """The ended runs of judges whose table lacks judgements that are there."""
+    rows = tx.rows(
+        "SELECT run_id FROM run WHERE kind = 'judge' AND finished_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM confusion c "
+        "WHERE c.run_id = run.run_id AND c.pending = (SELECT count(*) FROM run_case k WHERE k.run_id = run.run_id) "
+        "- (SELECT count(*) FROM judgement j WHERE j.run_id = run.run_id))"
+    )
+    return [row[0] for row in rows]
+
+
 def keep(tx: Transaction, run_id: str, confusion: Confusion, pending: int, rows: list[FigureRow]) -> None:
     """Write the tables of one run anew, where a count has changed."""
     counts = (

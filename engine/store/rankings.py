@@ -13,6 +13,17 @@ def is_kept(tx: Transaction, run_id: str, top: int = 0) -> bool:
     return tx.row("SELECT 1 FROM ranking WHERE run_id = ? AND ? IN (0, top) LIMIT 1", run_id, top) is not None
 
 
+def behind(tx: Transaction) -> list[str]:
+    """The ended runs of sweeps whose tables lack what came in, or were written before the end."""
+    rows = tx.rows(
+        "SELECT run_id FROM run WHERE kind = 'sweep' AND finished_at IS NOT NULL AND EXISTS (SELECT 1 FROM sweep_prompt p "
+        "WHERE p.sweep_id = run.sweep_id) AND NOT EXISTS (SELECT 1 FROM ranking r "
+        "WHERE r.run_id = run.run_id AND r.updated_at >= run.finished_at AND r.updated_at >= coalesce("
+        "(SELECT max(o.created_at) FROM outcome o WHERE o.run_id = run.run_id), run.finished_at))"
+    )
+    return [row[0] for row in rows]
+
+
 def keep(
     tx: Transaction,
     run_id: str,

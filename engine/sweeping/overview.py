@@ -27,7 +27,7 @@ def sweep_standings(tx: Transaction) -> list[SweepStanding]:
     """The newest run of each of the newest sweeps, as the tables hold it (see engine.sweeping.results)."""
     newest: dict[str, Run] = {}
     for run in runs.everyone(tx):
-        if run.kind == "sweep":
+        if run.kind == "sweep" and sweeps.get(tx, run.sweep_id).prompts:
             newest.setdefault(run.sweep_id, run)
     shown = list(newest.values())[:SHOWN]
     for run in shown:

@@ -21,7 +21,7 @@ def rank_sweep(results: SweepResults, z: float) -> Ranking:
         "wide",
         tuple(name for _, name in sweep.prompts),
         tuple(str(position) for position in sweep.pool_items),
-        results.outcomes,
+        results.compared,
     )
     options = RankingOptions(tuple(sweep.seeds), tuple(sweep.ks), results.top, z)
     return rank_outcomes(table, options, settled=results.complete)

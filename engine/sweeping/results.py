@@ -25,7 +25,10 @@ MAX_AGREEMENT_CONDITIONS = 200
 
 @dataclass(frozen=True)
 class PromptScore:
-    """One prompt over all items with an outcome. ``rank`` is 1 for the best; tied prompts share the average place."""
+    """One prompt over all items with an outcome; while outcomes still come, over those that all prompts have answered.
+
+    ``rank`` is 1 for the best; tied prompts share the average place. ``no_answer`` are among the ``n``, ``failed`` not.
+    """
 
     prompt_id: str
     name: str
@@ -63,6 +66,11 @@ class SweepResults:
         return self.done == self.needed
 
     @property
+    def compared(self) -> NDArray[np.float64]:
+        """The outcomes that prompts are ranked by: all of them or, while they still come, those on items that all have."""
+        return comparable(self.outcomes, complete=self.complete)
+
+    @property
     def ranked(self) -> list[PromptScore]:
         """The prompts best first; those without a score last."""
         return sorted(self.scores, key=lambda s: (s.rank is None, s.rank or 0.0))
@@ -75,7 +83,7 @@ class OutcomeMatrix:
     run_id: str
     seen: int = 0
     scores: NDArray[np.float64] | None = None
-    no_answer: dict[str, int] = field(default_factory=dict)
+    unanswered: NDArray[np.bool_] | None = None
     failed: dict[str, int] = field(default_factory=dict)
     done: int = 0
 
@@ -87,15 +95,17 @@ class OutcomeMatrix:
         column = {prompt_id: index for index, (prompt_id, _) in enumerate(sweep.prompts)}
         if self.scores is None:
             self.scores = np.full((len(pool), len(column)), np.nan)
+            self.unanswered = np.zeros(self.scores.shape, dtype=bool)
         for outcome in outcomes.of_run(tx, self.run_id, self.seen):
             self.seen = outcome.seq
             self.done += 1
             if outcome.score is None:
                 self.failed[outcome.prompt_id] = self.failed.get(outcome.prompt_id, 0) + 1
                 continue
-            self.scores[pool[outcome.item], column[outcome.prompt_id]] = outcome.score
-            if outcome.no_answer:
-                self.no_answer[outcome.prompt_id] = self.no_answer.get(outcome.prompt_id, 0) + 1
+            cell = pool[outcome.item], column[outcome.prompt_id]
+            self.scores[cell] = outcome.score
+            if self.unanswered is not None:
+                self.unanswered[cell] = outcome.no_answer
         return self.scores
 
 
@@ -118,7 +128,16 @@ def measure(
     top = min(top, len(sweep.prompts))
     agreement = all_pairs(ranks[:MAX_AGREEMENT_CONDITIONS], top)
     results = SweepResults(
-        run, sweep, known.done, run.needed, _scores(sweep, values, known), values.copy(), matrix, ranks, agreement, top
+        run,
+        sweep,
+        known.done,
+        run.needed,
+        _scores(sweep, known, run.needed),
+        values.copy(),
+        matrix,
+        ranks,
+        agreement,
+        top,
     )
     if seen_before != known.seen or not rankings.is_kept(tx, run.run_id, top):
         _keep(tx, results)
@@ -147,13 +166,28 @@ def results_json(results: SweepResults) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _scores(sweep: Sweep, values: NDArray[np.float64], known: OutcomeMatrix) -> tuple[PromptScore, ...]:
+def comparable(outcomes: NDArray[np.float64], *, complete: bool) -> NDArray[np.float64]:
+    """Pool x prompts, nan on items that only some prompts have an outcome on while others are still to come."""
+    import numpy as np
+
+    if complete:
+        return outcomes
+    shared = outcomes.copy()
+    shared[np.isnan(outcomes).any(axis=1)] = np.nan
+    return shared
+
+
+def _scores(sweep: Sweep, known: OutcomeMatrix, needed: int) -> tuple[PromptScore, ...]:
     import numpy as np
 
     from stats.prompt_means import prompt_mean
     from stats.ranks import fair_ranks
 
-    sums, counts = np.nansum(values, axis=0), np.count_nonzero(~np.isnan(values), axis=0)
+    assert known.scores is not None and known.unanswered is not None
+    values = comparable(known.scores, complete=known.done == needed)
+    counted = ~np.isnan(values)
+    sums, counts = np.nansum(values, axis=0), np.count_nonzero(counted, axis=0)
+    no_answer = np.count_nonzero(known.unanswered & counted, axis=0)
     with np.errstate(invalid="ignore"):
         # One division of whole numbers, so that equal counts tie.
         ranks = fair_ranks(np.where(counts > 0, sums / counts, np.nan))
@@ -163,7 +197,7 @@ def _scores(sweep: Sweep, values: NDArray[np.float64], known: OutcomeMatrix) -> 
         scores.append(
             PromptScore(
                 prompt_id, name, None if np.isnan(ranks[column]) else float(ranks[column]), float(sums[column]), mean.n,
-                mean.mean, mean.low, mean.high, known.no_answer.get(prompt_id, 0), known.failed.get(prompt_id, 0),
+                mean.mean, mean.low, mean.high, int(no_answer[column]), known.failed.get(prompt_id, 0),
             )
         )  # fmt: skip
     return tuple(scores)

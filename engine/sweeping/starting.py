@@ -20,7 +20,7 @@ from engine.sweeping import sweep as protocol
 from engine.sweeping.dataset import Dataset, Item
 from engine.sweeping.prompt import Prompt, check_fields
 from engine.sweeping.scoring import SCORERS, check_answer
-from engine.sweeping.sweep import BLOCK_ITEMS, LETTERS, MAX_TOKENS, POOL_SEED, Sweep
+from engine.sweeping.sweep import BLOCK_ITEMS, FIRST_BLOCK_ITEMS, LETTERS, MAX_TOKENS, POOL_SEED, Sweep
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ def sweep_of(order: SweepOrder, model: Model) -> Sweep:
     """The protocol that an order comes to; raises Refused or EvaldeskError for one that cannot be carried out."""
     if order.scorer not in SCORERS:
         raise Refused(f"there is no scorer {order.scorer!r}", remedy=f"Say one of: {', '.join(SCORERS)}.")
+    if not order.prompts:
+        raise Refused("there is no prompt to sweep", kept="Nothing was run.", remedy="Give a file with prompts.")
     if order.max_tokens:
         protocol.check_number("max_tokens", order.max_tokens, "tokens a reply")
     check_fields(order.prompts, order.dataset)
@@ -91,18 +93,23 @@ def requests_of(tx: Transaction, run: Run) -> list[Request]:
 
 
 def _cells(sweep: Sweep, by_id: dict[str, Prompt], items: dict[int, Item]) -> list[tuple[RunCell, Request]]:
-    """Items in a seeded random order, in blocks; inside a block by prompt, so that common prefixes follow each other."""
+    """Items in a seeded random order, in blocks; inside a block by prompt, so that common prefixes follow each other.
+
+    The first blocks are small: all prompts have answered the same few items soon, and can be compared.
+    """
     pool = sweep.pool_items
     order = [pool[index] for index in sweep.needed_items]
     random.Random(sweep.pool_seed).shuffle(order)
     cells = []
-    for begin in range(0, len(order), BLOCK_ITEMS):
+    begin, size = 0, FIRST_BLOCK_ITEMS
+    while begin < len(order):
         for prompt_id, _ in sweep.prompts:
-            for position in order[begin : begin + BLOCK_ITEMS]:
+            for position in order[begin : begin + size]:
                 messages = by_id[prompt_id].messages(items[position].fields)
                 key = request_key(sweep.model_id, messages, sweep.sampling, None)
                 request = Request(key, messages, dict(sweep.sampling), None)
                 cells.append((RunCell(prompt_id, position, key), request))
+        begin, size = begin + size, min(2 * size, BLOCK_ITEMS)
     return cells
 
 

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 DEFAULT_SEEDS = (1, 2, 3, 4, 5)
 POOL_SEED = 0
+FIRST_BLOCK_ITEMS = 2
 BLOCK_ITEMS = 16
 """Items whose requests are planned together: inside a block by prompt, so that prompts stay comparable while a run goes."""
+MAX_SEEDS = 1000
 LETTERS = "ABCDEFGHIJ"
 MAX_TOKENS = {"exact": 32, "choice": 32, "number": 512}
 """Room for a reply, by scorer, where nothing else is said."""
@@ -110,6 +112,11 @@ def check(seeds: Sequence[int], ks: Sequence[int], pool: int, dataset_items: int
             kept="Nothing was run.",
             remedy=f"Every k has to lie between 1 and {pool}.",
         )
+    if len(seeds) > MAX_SEEDS:
+        raise Refused(
+            f"{len(seeds):,} seeds are more than anyone can read", kept="Nothing was run.",
+            remedy=f"Give at most {MAX_SEEDS:,}; what any two seeds are expected to show needs none.",
+        )  # fmt: skip
     for name, values in (("seed", seeds), ("k", ks)):
         if not values or len(set(values)) < len(values):
             raise Refused(

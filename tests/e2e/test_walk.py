@@ -172,6 +172,7 @@ def walk(app: TmuxApp, folder: Path, workspace: Path, sealed: int) -> None:
     assert query(workspace, "SELECT count(*), count(DISTINCT trace_id) FROM judgement") == [(sealed, sealed)]
 
 
+@pytest.mark.slow
 def test_the_walk_on_a_few_sealed_cases(terminals: Terminals, small_workspace: Path, tmp_path: Path) -> None:
     app = terminals.tmux(small_workspace, columns=100, rows=34)
     app.wait_for("6 Measure")

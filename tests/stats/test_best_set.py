@@ -37,6 +37,15 @@ def by_enumeration(outcomes: Matrix, own: int) -> float:
     return float((largest >= observed - 1e-9).mean())
 
 
+def test_tied_leaders_are_inside_at_the_lowest_confidence_too() -> None:
+    """Neither is ahead: p is 1/2 and more, but random flips may give a little less."""
+    generator = np.random.default_rng(0)
+    for seed in range(20):
+        column = generator.integers(0, 101, 60)
+        outcomes = np.column_stack([column, generator.permutation(column)])
+        assert best_set(outcomes, 0.5, draws=199, seed=seed).members == (0, 1)
+
+
 @settings(deadline=None, max_examples=50)
 @given(
     arrays.arrays(

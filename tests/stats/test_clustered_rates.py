@@ -155,3 +155,11 @@ def test_impossible_input_is_refused() -> None:
         post_stratified_by_case([2, 0], [1, 0], [1, 2])
     with pytest.raises(ValueError, match="needs one verdict"):
         rogan_gladen_by_case([1, 0], [1, 2], [1], [1, 0], [1])
+
+
+def test_a_rate_without_a_verdict_of_the_judge_is_refused() -> None:
+    nothing, labels = [float("nan")] * 4, [1] * 16 + [0] * 16
+    with pytest.raises(ValueError, match="verdict of the judge"):
+        rogan_gladen_by_case(nothing, "abcd", labels, labels, range(32))
+    with pytest.raises(ValueError, match="verdict of the judge"):
+        post_stratified_by_case(nothing, nothing, "abcd")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 
 import numpy as np
 import pytest
@@ -12,8 +13,17 @@ from hypothesis import strategies as st
 from scipy.stats import sem
 from scipy.stats import t as student
 
-from stats.clusters import ClusteredMean, clustered_mean, clustered_proportion, intraclass_correlation
+from stats.best_set import best_set
+from stats.clusters import (
+    ClusteredMean,
+    cluster_sums,
+    clustered_mean,
+    clustered_proportion,
+    intraclass_correlation,
+    numbered,
+)
 from stats.intervals import wilson
+from stats.resampling import bootstrap, standard_errors
 
 NONE = float("nan")
 rows = st.lists(st.tuples(st.sampled_from([0.0, 1.0, NONE]), st.integers(0, 9)), max_size=40)
@@ -226,3 +236,31 @@ def test_impossible_input_is_refused() -> None:
         clustered_mean([math.inf, 0.0], ["a", "b"])
     with pytest.raises(ValueError, match="0 or 1"):
         clustered_proportion([0.5, 0.0], ["a", "b"])
+
+
+def test_labels_are_told_apart_as_they_are() -> None:
+    assert numbered([1, "1", None, (2, "a"), "1"]).tolist() == [0, 1, 2, 3, 1]
+    assert numbered(np.array(["x", "a", "x"])).tolist() == [0, 1, 0]
+    rows = np.array([[1.0, 0.0], [2.0, 1.0], [4.0, 1.0]])
+    assert cluster_sums(rows, [None, "a", None]).tolist() == [[5.0, 1.0], [2.0, 1.0]]
+    assert cluster_sums(rows, None) is rows
+
+
+def test_a_row_of_no_known_cluster_is_refused() -> None:
+    """Taken as one cluster of all such rows, or as one each, either would be made up."""
+    outcomes, labels = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], np.array([1.0, np.nan, np.nan])
+    for use in (best_set, bootstrap, standard_errors):
+        with pytest.raises(ValueError, match="must not be nan"):
+            use(outcomes, clusters=labels)
+    with pytest.raises(ValueError, match="must not be nan"):
+        clustered_mean([1.0, 0.0, 1.0], labels)
+
+
+@pytest.mark.parametrize("names", [[1, "1", None], [("a", 1), ("a", 2), ("b", 1)]])
+def test_labels_of_any_kind_serve_every_statistic(names: list[Hashable]) -> None:
+    outcomes = np.random.default_rng(5).integers(0, 2, size=(30, 3))
+    numbers, labels = [0, 1, 2] * 10, names * 10
+    assert standard_errors(outcomes, clusters=labels).tolist() == standard_errors(outcomes, clusters=numbers).tolist()
+    assert (
+        best_set(outcomes, clusters=labels).p_values.tolist() == best_set(outcomes, clusters=numbers).p_values.tolist()
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import astuple, replace
 from typing import cast
@@ -225,3 +226,12 @@ def test_another_interval_and_confidence_are_used_for_every_proportion(
         assert (figure.low, figure.high) == (expected.low, expected.high)
     assert figures.kappa == cohens_kappa(8, 12, 9, 171, 0.9)
     assert method in METHODS
+
+
+def test_counts_are_kept_as_ints_whatever_they_came_as() -> None:
+    table = Confusion(np.int32(80_001), np.int64(20_000), 3.0, np.uint8(10))  # type: ignore[arg-type]
+    assert table == Confusion(80_001, 20_000, 3, 10)
+    assert {type(count) for count in (table.tp, table.fn, table.fp, table.tn)} == {int}
+    for wrong in (math.inf, math.nan, 0.5, -1):
+        with pytest.raises(ValueError, match="whole number"):
+            Confusion(wrong, 0, 0, 0)  # type: ignore[arg-type]

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from stats.cell_strata import cell_limits, labels_only
 from stats.clustered_rates import post_stratified_by_case, rogan_gladen_by_case
 from stats.confusion import Confusion
+from stats.difference_limits import paired_limits, unpaired_limits
 from stats.post_stratified import JudgedSample, logit_limits, post_stratified_limits, post_stratified_moments
 from stats.proportion_limits import wilson_limits
-from stats.rate_difference import divided_limits, paired_limits, unpaired_limits
+from stats.rate_difference import divided_limits
 from stats.rogan_gladen import FEWEST_LABELS, lang_reiczigel_limits, observed_rate, youden_limits
 
 pytestmark = pytest.mark.slow

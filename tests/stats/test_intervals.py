@@ -24,6 +24,7 @@ from stats.intervals import (
     wald_half_width,
     wilson,
 )
+from stats.proportion_limits import jeffreys_limits, wilson_limits
 
 STATSMODELS = {"wilson": "wilson", "jeffreys": "jeffreys", "clopper-pearson": "beta", "wald": "normal"}
 RATES = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35)
@@ -227,3 +228,28 @@ def test_an_impossible_confidence_is_refused(confidence: float) -> None:
     for method in METHODS:
         with pytest.raises(ValueError, match="confidence"):
             proportion_interval(8, 20, confidence, method)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, float])
+def test_counts_of_any_kind_of_whole_number_give_the_same(kind: type) -> None:
+    """numpy's own integers would overflow in k (n - k)."""
+    k, n = (40_000, 100_000) if kind is np.int32 else (4 * 10**9, 10**10)
+    assert wilson(kind(k), kind(n)) == wilson(k, n)
+    found = proportion(kind(k), kind(n))
+    assert found == proportion(k, n) and type(found.k) is type(found.n) is int
+
+
+@pytest.mark.parametrize("wrong", [math.inf, math.nan, 0.5])
+def test_what_is_no_number_of_cases_is_refused(wrong: float) -> None:
+    with pytest.raises(ValueError, match="whole numbers"):
+        wilson(1, wrong)  # type: ignore[arg-type]
+
+
+@given(st.lists(counts, min_size=1, max_size=20), st.sampled_from([0.8, 0.95, 0.999]))
+def test_limits_of_whole_arrays_are_those_of_each_count(of_each: list[tuple[int, int]], confidence: float) -> None:
+    k, n = zip(*of_each, strict=True)
+    for limits, interval in ((wilson_limits, wilson), (jeffreys_limits, jeffreys)):
+        low, high = limits(k, n, confidence)
+        alone = [interval(*count, confidence) for count in of_each]
+        assert low == pytest.approx([one.low for one in alone], abs=1e-15)
+        assert high == pytest.approx([one.high for one in alone], abs=1e-15)

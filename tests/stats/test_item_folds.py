@@ -250,3 +250,10 @@ def test_impossible_input_is_refused() -> None:
         item_disjoint(np.ones((4, 2)), by_mean, folds=2, repeats=0)
     with pytest.raises(ValueError, match="items x prompts"):
         item_disjoint(np.ones(4), by_mean)
+
+
+def test_groups_may_be_an_array() -> None:
+    outcomes = np.random.default_rng(0).integers(0, 2, size=(40, 3))
+    groups = np.arange(40) // 2
+    as_array, as_list = (item_disjoint(outcomes, by_mean, groups=names) for names in (groups, groups.tolist()))
+    assert (as_array.mean, as_array.standard_error) == (as_list.mean, as_list.standard_error)

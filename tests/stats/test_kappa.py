@@ -118,3 +118,10 @@ def test_impossible_input_is_refused() -> None:
             kappa_variance(*table)
     with pytest.raises(ValueError, match="confidence"):
         cohens_kappa(1, 2, 3, 4, confidence=95)
+
+
+def test_small_integers_of_numpy_do_not_overflow() -> None:
+    counts = (40_000, 5_000, 6_000, 70_000)
+    small = [np.int32(count) for count in counts]
+    assert cohens_kappa(*small) == cohens_kappa(*counts)
+    assert kappa_variance(*small) == kappa_variance(*counts)

@@ -60,6 +60,18 @@ def test_numbers_as_scipy_has_them() -> None:
         assert test.method == "sign flip"
 
 
+def test_scores_with_few_decimals_are_tested_exactly() -> None:
+    outcomes = np.random.default_rng(3).integers(0, 11, size=(40, 3))
+    tenths, whole = leader_tests(outcomes / 10.0), leader_tests(outcomes)
+    assert [test.method for test in tenths.tests] == ["sign flip"] * 2
+    assert [test.p_value for test in tenths.tests] == [test.p_value for test in whole.tests]
+    assert [test.difference for test in tenths.tests] == pytest.approx([test.difference / 10 for test in whole.tests])
+
+
+def test_a_leader_may_be_any_whole_number() -> None:
+    assert leader_tests([[1, 0], [1, 1]], leader=np.float64(1.0)).leader == 1  # type: ignore[arg-type]
+
+
 def test_long_decimals_are_simulated_and_said_so() -> None:
     outcomes = np.random.default_rng(1).random((80, 2))
     outcomes[:, 0] += 0.1

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, multinomial
 from statsmodels.stats.contingency_tables import mcnemar as by_statsmodels
 
+from stats.difference_limits import paired_limits
 from stats.intervals import wilson
 from stats.paired import compare, mcnemar, mcnemar_p_values, newcombe_paired, paired_changes
 
@@ -190,3 +191,13 @@ def test_impossible_input_is_refused() -> None:
         newcombe_paired(3, 1, 4, 5, confidence=95)
     with pytest.raises(ValueError, match="confidence"):
         compare(paired_changes([1], [0]), confidence=0.0)
+
+
+def test_newcombes_interval_is_the_same_for_integers_of_numpy_and_for_arrays() -> None:
+    """The product of the four margins is beyond int64 from about 100,000 cases on."""
+    table = (90_000, 9_000, 9_500, 91_500)
+    interval = newcombe_paired(*table)
+    assert newcombe_paired(*(np.int64(count) for count in table)) == interval
+    both, gained, lost, neither = table
+    low, high = paired_limits([both, 1], [lost, 1], [gained, 7], [neither, 12])
+    assert (low[0], high[0]) == (interval.low, interval.high)

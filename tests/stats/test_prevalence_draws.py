@@ -128,3 +128,7 @@ def test_impossible_input_is_refused() -> None:
             interval([0.1, float("nan")])
         with pytest.raises(ValueError, match="confidence"):
             interval([0.1], 1.0)
+
+
+def test_few_draws_are_no_sign_that_the_rates_do_not_fit() -> None:
+    assert flat_draws(80, 400, 30, 40, 78, 80, draws=50).shape == (50,)

@@ -28,6 +28,12 @@ def some_outcomes(n_items: int = 300, skill: tuple[float, ...] = (0.65, 0.6, 0.5
     return (generator.random((n_items, len(skill))) < np.array(skill)).astype(float)
 
 
+def test_expected_figures_are_as_good_as_those_of_stability_alone() -> None:
+    outcomes = some_outcomes()
+    for row in protocol(outcomes, range(2), ks=(20, 50), m=2).stability:
+        assert row.expected == stability(outcomes, row.k, 2)
+
+
 def oirl(shared_data: Path) -> Matrix:
     with (shared_data / "ranking/oirl_gsm8k/gsm8k_test_correct.csv").open(newline="") as file:
         return np.array([[float(cell) for cell in row[1:]] for row in list(csv.reader(file))[1:]])

@@ -8,12 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from stats.confusion import Confusion
+from stats.difference_limits import paired_limits, unpaired_limits
 from stats.rate_difference import (
     divided_limits,
-    paired_limits,
     paired_rate_difference,
     rate_difference,
-    unpaired_limits,
 )
 
 GOOD = Confusion(tp=84, fn=16, fp=27, tn=273)
@@ -132,10 +131,24 @@ def test_without_j_there_is_no_size_but_the_observed_difference_stays(labelled: 
 def test_impossible_input_is_refused() -> None:
     with pytest.raises(ValueError, match="judged cases of both systems"):
         rate_difference((0, 0), (1, 10), GOOD)
-    with pytest.raises(ValueError, match="must lie between 0 and its n"):
+    with pytest.raises(ValueError, match="must lie between 0 and"):
         rate_difference((11, 10), (1, 10), GOOD)
     for bad in ((0, 0, 0, 0), (-1, 2, 3, 4)):
         with pytest.raises(ValueError, match="paired counts"):
             paired_rate_difference(*bad, GOOD)
     with pytest.raises(ValueError, match="only where J is above 0"):
         divided_limits(0.1, 0.0, 0.2, 0.1, 0.0, 0.2)
+
+
+def test_small_integers_of_numpy_do_not_overflow() -> None:
+    labelled = Confusion(tp=84, fn=16, fp=27, tn=273)
+    small = [(np.int32(50_000), np.int32(100_000)), (np.int32(40_000), np.int32(100_000))]
+    assert rate_difference(*small, labelled) == rate_difference((50_000, 100_000), (40_000, 100_000), labelled)
+
+
+def test_nothing_is_known_of_the_difference_from_an_empty_sample() -> None:
+    low, high = unpaired_limits([0, 3], [0, 10], [1, 4], [2, 10])
+    assert (low[0], high[0]) == (-1.0, 1.0) and -1.0 < low[1] < high[1] < 1.0
+    for counts in ((0, 0, 0, 0), (-1, 2, 3, 4)):
+        with pytest.raises(ValueError, match="0 or more"):
+            paired_limits(*counts)

@@ -94,3 +94,8 @@ def test_one_condition_has_no_others() -> None:
     assert (nothing.tau_b, nothing.top1, nothing.top1_share) == (None, None, None)
     with pytest.raises(ValueError):
         modal_reference(np.empty((0, 3)))
+
+
+def test_a_top_set_that_does_not_exist_is_refused_with_one_condition_too() -> None:
+    with pytest.raises(ValueError, match="does not exist"):
+        against_others([[1.0, 2.0, 3.0]], m=9)

@@ -165,7 +165,7 @@ def test_impossible_input_is_refused() -> None:
     with pytest.raises(ValueError, match="two draws"):
         bootstrap([[1.0]], 1)
     for function in (bootstrap, standard_errors):
-        with pytest.raises(ValueError, match="as many cluster names"):
+        with pytest.raises(ValueError, match="as many cluster labels"):
             function([[1.0], [0.0]], clusters=[1])
         with pytest.raises(ValueError, match="finite number"):
             function([[np.inf]])

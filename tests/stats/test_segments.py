@@ -163,3 +163,7 @@ def test_impossible_input_is_refused() -> None:
     for wrong in ((3, 2, 0, 4), (-1, 2, 0, 4), (1, 2, 5, 4), (0.5, 2, 1, 4)):
         with pytest.raises(ValueError, match="whole numbers"):
             fisher_exact(*cast("tuple[int, int, int, int]", wrong))
+
+
+def test_fishers_test_takes_any_kind_of_whole_number() -> None:
+    assert fisher_exact(3.0, 4.0, np.int64(1), np.int8(4)) == fisher_exact(3, 4, 1, 4)  # type: ignore[arg-type]

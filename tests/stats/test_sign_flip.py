@@ -116,7 +116,7 @@ def test_all_flips_where_there_are_few() -> None:
 def test_blocks_count_complete_items_and_sum_clusters() -> None:
     data = blocks([[0.5, 1.0], [0.25, math.nan], [1.0, 0.0], [0.0, 0.5]], clusters=["b", "b", "a", "b"])
     assert (data.n, data.left_out, data.exact) == (3, 1, True)
-    assert (data.sums / data.scale).tolist() == [[1.0, 0.0], [0.5, 1.5]]
+    assert (data.sums / data.scale).tolist() == [[0.5, 1.5], [1.0, 0.0]]
     assert data.means.tolist() == [0.5, 0.5]
     assert differing(np.array([[1.0, 1.0], [1.0, 0.0]])).tolist() == [[1.0, 0.0]]
     assert root_squares(np.array([[1.0, 0.0], [3.0, 1.0]]))[0, 1] == pytest.approx(math.sqrt(5))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from stats import subsets
+from stats.stability import stability
 from stats.subsets import Condition, draw, is_binary, resampled_means, score_matrix, seed_pairs, whole_steps
 
 sizes = st.integers(1, 300).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n)))
@@ -147,3 +148,11 @@ def test_what_is_no_outcome_matrix() -> None:
             score_matrix(bad, [])
     assert is_binary([[0, 1], [np.nan, 1]])
     assert not is_binary([[0, 0.5]]) and not is_binary([[np.nan]])
+
+
+def test_whole_numbers_of_any_kind_draw_the_same() -> None:
+    assert Condition(np.int64(3), 4.0) == Condition(3, 4)  # type: ignore[arg-type]
+    assert draw(3, 10, 4.0).tolist() == draw(3, 10, 4).tolist()  # type: ignore[arg-type]
+    outcomes = np.random.default_rng(0).integers(0, 2, size=(30, 3))
+    for whole in (outcomes, outcomes * 0.5):
+        assert stability(whole, 10.0, 2.0) == stability(whole, 10, 2)  # type: ignore[arg-type]

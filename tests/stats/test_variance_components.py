@@ -146,6 +146,16 @@ def test_copies_of_one_prompt_have_no_variance_of_their_own() -> None:
     assert items_for_reliability(parts) == math.inf
 
 
+@pytest.mark.parametrize("n", range(30, 60))
+def test_rounding_is_not_taken_for_variance(n: int) -> None:
+    column = np.random.default_rng(n).integers(0, 2, size=(n, 1)) * 0.7
+    alike = variance_components(np.repeat(column, 3, axis=1))
+    assert alike.prompt == alike.residual == 0.0
+    assert reliability(alike, 50) is None and math.isinf(items_for_reliability(alike))
+    apart = variance_components(np.tile([1.0, 0.0, 0.3], (n, 1)))
+    assert apart.residual == apart.item == 0.0 and reliability(apart, 1) == 1.0 and items_for_reliability(apart) == 0.0
+
+
 def test_below_0_is_shown_and_counts_as_0() -> None:
     """Two prompts with the same mean and nothing else in common: the spread of means is below what chance gives."""
     parts = variance_components([[1, 0], [0, 1], [1, 0], [0, 1]])

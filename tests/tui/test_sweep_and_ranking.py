@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,36 @@ async def test_views_figures_subsets_and_z_by_keys_in_a_small_terminal(swept: Pa
         await desk.wait_for("0 is the mean rule")
         await desk.press("backspace", "2", "enter")
         await desk.wait_for("LCB z=2")
+
+
+async def test_the_whole_sentence_stands_in_a_small_terminal(private_state: Path) -> None:
+    prompts = tuple(
+        Prompt(f"a name that is long enough to be cut {number}", f"skill {number}: {{question}}")
+        for number in (4, 5, 6, 5)
+    )
+    with Store(Workspace(private_state / "ws")) as store:
+        sweeper = Sweeper(store, private_state)
+        run = sweeper.start(SweepOrder(prompts[:3], sums(40), "number", seeds=(1, 2), ks=(5, 10)))
+        sweeper.finish(run)
+    async with open_desk(private_state / "ws", "ranking") as desk:
+        await desk.wait_for("of pairs of prompts tie.")
+        assert "95 % over items" in desk.text
+
+
+async def test_another_sweep_starts_with_all_its_subset_sizes(private_state: Path) -> None:
+    with Store(Workspace(private_state / "ws")) as store:
+        sweeper = Sweeper(store, private_state)
+        for ks in ((10, 20), (5, 15)):
+            sweeper.finish(sweeper.start(replace(sweeper.order, ks=ks)))
+    async with open_desk(private_state / "ws", "sweep", WIDE) as desk:
+        await desk.wait_for("k5")
+        await desk.press("6", "s")
+        await desk.wait_for("k = 5")
+        await desk.press("5", "o")
+        await desk.wait_for("k20")
+        await desk.press("6")
+        await desk.wait_for("all k")
+        assert "s1 k10" in desk.text
 
 
 async def test_home_says_who_leads_and_how_often(swept: Path) -> None:

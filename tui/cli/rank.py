@@ -185,11 +185,15 @@ def _lines(ranking: Ranking) -> list[str]:
         held, folds = row.held_out, ranking.folds.get(row.rule)
         rule = f"LCB, z = {ranking.options.z:g}" if row.rule == "lcb" else RULES[row.rule]
         names = _names([ranking.table.prompts[winner] for winner in row.choice.winners])
-        lines.append(
-            f"chosen by {rule}: {names}; chosen without one {found.holdout} and scored on it: {number(held.mean)} +- "
-            f"{number(held.std)} over {held.parts:,}, {held.tied:,} of them tied"
-            + (f"; chosen without the items it is scored on: {number(folds.mean)}" if folds else "")
-        )
+        text = f"chosen over the {len(found.scores.conditions):,} conditions by {rule}: {names}"
+        if held.parts:
+            text += (
+                f"; chosen without one {found.holdout} and scored on it: {number(held.mean)} +- {number(held.std)} over "
+                f"{held.parts:,}, {held.tied:,} of them tied"
+            )
+        if folds:
+            text += f"; chosen without the items it is scored on: {number(folds.mean)}"
+        lines.append(text)
     if found.selection:
         lines.append(
             f"LCB is a heuristic, not a confidence interval. Held-out {found.holdout}s share the items, so their scores are "

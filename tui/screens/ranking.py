@@ -37,6 +37,9 @@ VIEWS = ("scores", "agreement", "selection")
 ALL_VIEWS_FROM = 40
 """Rows of a terminal from which all three views stand below each other."""
 RANKED_IN_A_RUN = 50
+MAX_Z = 100.0
+ADVICE_ROWS = 9
+"""The longest sentence at 80 columns, so that none has to be scrolled."""
 
 
 class RankingScreen(DeskScreen):
@@ -61,6 +64,7 @@ class RankingScreen(DeskScreen):
         self._ranking: Ranking | None = None
         self._ranked: SweepResults | None = None
         self._view = 0
+        self._advice_rows = 2
         self._figure = "tau_b"
         self._k = 0
         self._z = results.DEFAULT_Z
@@ -98,6 +102,8 @@ class RankingScreen(DeskScreen):
             )
             return
         found, self._known = await self.desk.do(results.measure, self.desk.sweep_run_id, self._known)
+        if self._k not in found.sweep.ks:
+            self._k = 0
         if self._is_worth_ranking(found):
             self._ranking = await self.desk.later(ranked.rank_sweep, found, self._z)
             self._ranked = found
@@ -117,7 +123,11 @@ class RankingScreen(DeskScreen):
             return
         sentence = visible(ranked.sentence(self._ranked or found, ranking))
         self.set_head(found.sweep.name, f"{found.done}/{found.needed}")
-        self.query_one("#advice", Reader).show(lambda width: wrapped(sentence, width, "strong"))
+        advice = self.query_one("#advice", Reader)
+        advice.show(lambda width: wrapped(sentence, width, "strong"))
+        # Only where it differs: a new height lays the whole screen out.
+        if (rows := max(2, min(len(advice.lines), ADVICE_ROWS))) != self._advice_rows:
+            self._advice_rows = advice.styles.height = rows
         self.query_one("#scores", Reader).show(lambda width: score_lines(found, ranking, width), keep_place=True)
         self.query_one("#selection", Reader).show(lambda width: selection_lines(ranking, width), keep_place=True)
         shown = self._shown(found)
@@ -127,6 +137,8 @@ class RankingScreen(DeskScreen):
         corner = line((figure_name(self._figure, found.top).ljust(ROW_LABEL), "accent"))
         grid.show(agreement_cells(found, self._figure, shown, width), labels, heads(len(shown), width), corner, width)
         which = f"k = {self._k}" if self._k else "all k"
+        if (hidden := len(found.matrix.conditions) - len(found.agreement.tau_b)) > 0:
+            which += f"; the last {hidden} of {len(found.matrix.conditions)} conditions are not compared"
         self.query_one("#agreement-title", Static).update(
             Content(f"agreement between conditions, {figure_name(self._figure, found.top)} in hundredths, {which}"),
             layout=False,
@@ -161,9 +173,9 @@ class RankingScreen(DeskScreen):
         if found is None:
             return
         shown = self._shown(found)
-        if row < len(shown) and column < len(shown):
-            text = agreement_readout(found, shown[row], shown[column])
-            self.query_one("#agreement-cell", Static).update(Content(text), layout=False)
+        there = row < len(shown) and column < len(shown)
+        text = agreement_readout(found, shown[row], shown[column]) if there else ""
+        self.query_one("#agreement-cell", Static).update(Content(text), layout=False)
 
     def action_view(self, step: int) -> None:
         self._view = (self._view + step) % len(VIEWS)
@@ -196,8 +208,8 @@ class RankingScreen(DeskScreen):
             z = float(answer.replace(",", "."))
         except ValueError:
             z = -1.0
-        if not 0.0 <= z < 100.0:
-            self.say(f"{answer} is no z: a number from 0 on.", problem=True)
+        if not 0.0 <= z <= MAX_Z:
+            self.say(f"{answer[:20]} is no z: give a number from 0 to {MAX_Z:g}.", problem=True)
             return
         self._z = z
         await self._measure()

@@ -179,7 +179,7 @@ class SweepScreen(DeskScreen):
         if started["to_run"]:
             self.say("Started.")
         elif started["awaited"]:
-            self.say("Nothing to generate here: another run brings what is missing.")
+            self.say(f"Nothing of its own to generate: {started['awaited']} are pending in another run.")
         else:
             self.say("Everything was cached: nothing had to be generated.")
 

@@ -14,12 +14,13 @@ def said(
     leaders: tuple[str, ...] = ("plain",),
     mean: float | None = 0.5,
     settled: bool = True,
+    leader_items: tuple[int, ...] = (),
     best_set: tuple[str, ...] | None = None,
     winner_items: int | None = None,
 ) -> str:
     text = advise(
         n_items=n_items, ranked=ranked, leaders=leaders, mean=mean, headlines=rows, settled=settled, best_set=best_set,
-        winner_items=winner_items,
+        winner_items=winner_items, leader_items=leader_items,
     )  # fmt: skip
     assert text.endswith(".") and "\n" not in text
     return text
@@ -51,17 +52,35 @@ def test_in_between() -> None:
 def test_the_best_set_comes_first() -> None:
     row = Headline(200, 0.9, 0.98, 0.01, 0.0)
     assert said(row, best_set=("plain",)).startswith(
-        "plain leads with .500 over 1,000 items, and no other can be the best;"
+        "plain leads with .500 over 1,000 items, and no other may be the best (95 %);"
     )
     some = said(row, best_set=("plain", "b", "c"), winner_items=1163)
-    assert ", but 3 of 5 may be the best (b and c besides), and about 1,200 new items would tell;" in some
+    assert (
+        ", but 3 of 5 may be the best (b and c besides), and plain would need about 1,200 new items to lead again with 95 %, if its lead is real;"
+        in some
+    )
     assert "any of the 5 may be the best (b, c, d and e besides)," in said(
         row, best_set=("plain", "b", "c", "d", "e"), winner_items=9
     )
     many = said(row, best_set=("plain", *"bcdefgh"), ranked=16, winner_items=2_000_000)
-    assert "8 of 16 may be the best (b, c, d and 4 more besides), and more than 100,000 new items" in many
+    assert (
+        "8 of 16 may be the best (b, c, d and 4 more besides), and plain would need more than 100,000 new items" in many
+    )
     tied = said(row, leaders=("a", "b"), best_set=("a", "b"))
     assert tied.startswith("a and b tie for the lead with .500 over 1,000 items, but 2 of 5 may be the best; ")
+
+
+def test_a_leader_by_its_own_items_that_the_common_ones_rule_out_is_not_called_the_best() -> None:
+    row = Headline(200, 0.9, 0.98, 0.01, 0.0)
+    assert "on only b may be the best (95 %);" in said(row, best_set=("b",))
+    two = said(row, best_set=("b", "c"), winner_items=70)
+    assert "on only b and c may be the best" in two and "besides" not in two and "70" not in two
+
+
+def test_means_are_over_the_items_that_their_prompts_have() -> None:
+    row = Headline(200, 0.9, 0.98, 0.01, 0.0)
+    assert said(row, leader_items=(40,)).startswith("plain leads with .500 over 40 items;")
+    assert "tie for the lead with .500 over 40 to 60 items" in said(row, leaders=("a", "b"), leader_items=(60, 40))
 
 
 def test_tied_leaders_are_named_and_never_safe() -> None:

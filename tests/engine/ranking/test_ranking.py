@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from engine.errors import EvaldeskError
+from engine.ranking.decision import decide
 from engine.ranking.outcomes import OutcomeTable
 from engine.ranking.ranking import RankingOptions, rank_file, rank_outcomes
 from engine.ranking.ranking_json import ranking_json
@@ -130,20 +131,54 @@ def test_holding_out_a_condition_has_more_parts() -> None:
     assert condition.protocol.rule("mean").held_out.parts == 10
 
 
-def test_while_outcomes_come_only_items_that_all_have_answered_tell_of_other_subsets() -> None:
-    values = coins(60, 0.4, 0.5, 0.6)
-    values[40:, 1:] = np.nan
-    some = rank_outcomes(table(values), RankingOptions(ks=(10, 50)), settled=False)
-    assert (
-        some.protocol.stability[0].expected
-        == rank_outcomes(table(values[:40]), RankingOptions(ks=(10,))).protocol.stability[0].expected
-    )
-    assert some.protocol.stability[1].expected is None
-    shown = ranking_json(some)["stability"][1]
-    assert set(shown["expected"].values()) == {None} == set(shown["ties"].values())
-    values[5:] = np.nan
-    few = rank_outcomes(table(values), RankingOptions(ks=(10,)), settled=False)
-    assert "once more items are answered by every prompt" in few.advice
+def test_a_leader_is_said_with_its_own_items() -> None:
+    values = coins(120, 0.4, 0.9)
+    values[:24, 1] = np.nan
+    assert "over 96 items" in rank_outcomes(table(values), RankingOptions(ks=(20,))).advice
+
+
+def test_prompts_without_common_items_are_not_compared() -> None:
+    values = coins(100, 0.6, 0.5)
+    values[:50, 0] = values[50:, 1] = np.nan
+    advice = rank_outcomes(table(values), RankingOptions(ks=(20, 50))).advice
+    assert "but none of 100 items has an outcome of every prompt" in advice and "do not compare" in advice
+    values[40:60] = coins(20, 0.6, 0.5)
+    advice = rank_outcomes(table(values), RankingOptions(ks=(20, 50))).advice
+    assert "but only 20 of 100 items have an outcome of every prompt" in advice and "seeds" not in advice
+
+
+def test_a_leader_that_common_items_rule_out_is_not_called_the_only_one() -> None:
+    values = np.column_stack([np.ones(100), np.ones(100), np.zeros(100)])
+    values[:10, 0], values[90:, 1] = 0.0, np.nan
+    values[89, 1] = 0.0
+    values[:40, 2] = 1.0
+    advice = rank_outcomes(table(values, "a", "b", "c"), RankingOptions(ks=(20,))).advice
+    assert advice.startswith("b leads with .989 over 90 items")
+    assert "and no other may be the best (95 %)" in advice
+
+
+def test_the_sentence_holds_where_prompts_answered_different_items() -> None:
+    alone = np.tile([1.0, np.nan], (50, 1))
+    shared = np.repeat([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]], [30, 10, 20], axis=0)
+    values = np.vstack([alone, shared])
+    ranking = rank_outcomes(table(values, "easy", "hard"), RankingOptions(ks=(20,)))
+    assert ranking.best_first[0].prompt == "easy" and ranking.best_set == ("hard",)
+    assert ranking.advice.startswith("easy leads with ") and "only hard may be the best" in ranking.advice
+    assert f"over {ranking.best_first[0].mean.n} items" in ranking.advice
+
+
+def test_the_top_pair_is_the_same_whatever_the_order_of_the_prompts() -> None:
+    first, steady = np.array([1] * 60 + [0] * 40), np.array([1] * 50 + [0] * 50)
+    apart = np.array([0] * 30 + [1] * 50 + [0] * 20)
+    one = decide(np.column_stack([first, steady, apart]).astype(float), [10])
+    other = decide(np.column_stack([first, apart, steady]).astype(float), [10])
+    assert one is not None and other is not None
+    assert one.top_pair == other.top_pair and one.winner_items >= one.top_pair
+
+
+def test_prompts_that_never_differ_by_chance_take_one_item() -> None:
+    found = decide(np.tile([1.0, 0.0], (10, 1)), [5])
+    assert found is not None and found.reliability == {5: 1.0} and found.reliable_items == 1
 
 
 def test_items_that_nobody_answered_say_nothing_of_other_subsets() -> None:

@@ -5,19 +5,29 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
+import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from engine import kept_figures
 from engine.errors import EvaldeskError, Refused
 from engine.ranking.outcomes import OutcomeTable
 from engine.ranking.ranking import RankingOptions, rank_outcomes
 from engine.ranking.ranking_json import ranking_json
 from engine.runs import control, locks, queue
 from engine.runs.protocol import RunDir
+from engine.runs.spool import read_results
+from engine.runs.states import observed_state
 from engine.store import runs
+from engine.store.store import Store
+from engine.store.workspace import Workspace
 from engine.sweeping import items, ranked, starting
 from engine.sweeping.dataset import Dataset, Item
 from engine.sweeping.overview import sweep_standings
@@ -28,6 +38,9 @@ from stats.subsets import draw
 from tests.engine.measuring.conftest import wait_until
 from tests.engine.scripted_backend import total
 from tests.engine.sweeping.conftest import Sweeper, skilled, sums, with_prompts
+
+KILL_SEEDS = [int(seed) for seed in os.environ.get("EVALDESK_KILL_SEEDS", "1").split(",")]
+"""One in the checks; more with EVALDESK_KILL_SEEDS=1,2,3."""
 
 
 def expected(sweeper: Sweeper) -> np.ndarray:
@@ -131,6 +144,18 @@ def test_while_it_runs_the_sentence_says_how_far_it_is(sweeper: Sweeper) -> None
     sweeper.finish(run)
 
 
+def test_the_tables_are_whole_though_nobody_looked(sweeper: Sweeper) -> None:
+    runs_ = [sweeper.start(), sweeper.start(replace(sweeper.order, ks=(5, 15)))]
+    sweeper.finish(*runs_)
+    assert sorted(sweeper.store.call(kept_figures.refresh)) == sorted(run.run_id for run in runs_)
+    for run in runs_:
+        kept = sweeper.rows(f"SELECT sum(n) FROM ranking WHERE run_id = '{run.run_id}'")
+        assert kept == sweeper.rows(f"SELECT count(*) FROM outcome WHERE run_id = '{run.run_id}'")
+        assert kept[0][0] == run.needed
+    assert sweeper.rows("SELECT count(*) FROM score_matrix WHERE n <> k") == [(0,)]
+    assert sweeper.store.call(kept_figures.refresh) == []
+
+
 def test_home_names_the_winner_and_in_how_many_conditions_it_is_on_top(sweeper: Sweeper) -> None:
     run = sweeper.start()
     sweeper.finish(run)
@@ -143,6 +168,24 @@ def test_home_names_the_winner_and_in_how_many_conditions_it_is_on_top(sweeper: 
     assert (standing.crowned, standing.conditions) == (on_top, 6)
 
 
+def test_a_paused_sweep_generates_nothing_that_another_has_brought_meanwhile(sweeper: Sweeper) -> None:
+    blocking = sweeper.start(replace(sweeper.order, max_tokens=99), hold_after=0)
+    paused = sweeper.start()
+    run_dir = RunDir(sweeper.store.workspace.runs / paused.run_id)
+    control.pause(run_dir)
+    wait_until(lambda: sweeper.ingest() or sweeper.store.call(runs.get, paused.run_id).status == "paused")
+    second = sweeper.start()
+    assert (second.awaited, second.to_run) == (0, paused.needed)
+    (sweeper.folder / "gate").touch()
+    wait_until(lambda: observed_state(RunDir(sweeper.store.workspace.runs / second.run_id)).status == "done")
+    # Nobody has looked into the spools when it goes on.
+    control.resume(run_dir)
+    sweeper.finish(blocking, paused, second)
+    counts = Counter(sweeper.generated())
+    assert set(counts.values()) == {1}
+    assert sweeper.results(paused).matrix.sums.tolist() == sweeper.results(second).matrix.sums.tolist()
+
+
 def test_another_top_set_is_written_too(sweeper: Sweeper) -> None:
     found = sweeper.swept()
     sweeper.results(found.run, top=1)
@@ -153,9 +196,15 @@ def test_another_top_set_is_written_too(sweeper: Sweeper) -> None:
 def test_requests_come_in_blocks_of_items_and_in_a_block_by_prompt(sweeper: Sweeper) -> None:
     run = sweeper.start(hold_after=0)
     cells = sweeper.store.call(runs.cells, run.run_id)
-    block = cells[: 16 * 3]
-    assert [cell.prompt_id for cell in block] == [p for p, _ in sweeper.results(run).sweep.prompts for _ in range(16)]
-    assert len({cell.item for cell in block}) == 16
+    prompts = [p for p, _ in sweeper.results(run).sweep.prompts]
+    begin = 0
+    for size in (2, 4, 8, 16):  # small first, so that all prompts can soon be compared
+        block = cells[begin : begin + size * 3]
+        if len(block) == size * 3:
+            assert [cell.prompt_id for cell in block] == [p for p in prompts for _ in range(size)]
+            assert len({cell.item for cell in block}) == size
+        begin += size * 3
+    assert begin > 14 * 3
     first = [cell.item for cell in cells if cell.prompt_id == cells[0].prompt_id]
     assert first != sorted(first), "the order of items is drawn"
 
@@ -165,6 +214,10 @@ def test_while_it_runs_only_what_is_there_counts(sweeper: Sweeper) -> None:
     wait_until(lambda: sweeper.ingest() or sweeper.results(run).done >= 20)
     half = sweeper.results(run)
     assert 0 < half.done < half.needed
+    shared = np.flatnonzero(~np.isnan(half.outcomes).any(axis=1))
+    assert 0 < len(shared) < len(half.outcomes)
+    assert [score.n for score in half.scores] == [len(shared)] * 3
+    assert [score.score_sum for score in half.scores] == half.outcomes[shared].sum(axis=0).tolist()
     assert half.matrix.counts.sum() < half.matrix.counts.size * 10
     (sweeper.folder / "gate").touch()
     sweeper.finish(run)
@@ -197,6 +250,10 @@ def test_enter_on_a_cell_gives_its_items_with_raw_outputs(sweeper: Sweeper) -> N
 
 def test_a_missing_field_is_refused_before_anything_runs(sweeper: Sweeper) -> None:
     order = with_prompts(sweeper.order, *skilled(3), Prompt("typo", "{qestion}"))
+    with pytest.raises(Refused, match="no prompt"):
+        sweeper.start(replace(sweeper.order, prompts=()))
+    with pytest.raises(Refused, match="1,001 seeds"):
+        sweeper.start(replace(sweeper.order, seeds=tuple(range(1001))))
     with pytest.raises(Refused, match=r"'typo' asks for \{qestion\}"):
         sweeper.start(order)
     assert sweeper.rows("SELECT count(*) FROM run") == [(0,)]
@@ -256,28 +313,76 @@ def test_two_sweeps_of_the_same_cells_share_them_and_the_second_survives_the_fir
     ]
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
-def test_killed_at_random_moments_the_matrix_is_that_of_an_undisturbed_sweep(sweeper: Sweeper, seed: int) -> None:
+OWNER = """
+import sys, time
+from pathlib import Path
+from engine.store.store import Store
+from engine.store.workspace import Workspace
+from engine.watch import Watch
+with Store(Workspace(Path(sys.argv[1]) / "ws")) as store:
+    Watch(store, lambda change: None).start()
+    print("open", flush=True)
+    time.sleep(600)
+"""
+"""What of the app owns a workspace: the store and the watch thread."""
+
+
+def open_owner(folder: Path) -> subprocess.Popen[str]:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == "open\n"
+    return owner
+
+
+def end(owner: subprocess.Popen[str]) -> None:
+    owner.kill()
+    owner.wait()
+    assert owner.stdout is not None
+    owner.stdout.close()
+
+
+@pytest.mark.parametrize("seed", KILL_SEEDS)
+def test_app_supervisor_and_worker_killed_at_random_moments_leave_the_matrix_of_an_undisturbed_sweep(
+    private_state: Path, seed: int
+) -> None:
     rng = random.Random(seed)
-    run = sweeper.start(seconds=0.2)
-    run_dir = RunDir(sweeper.store.workspace.runs / run.run_id)
-    kills = 0
-    for share in sorted(rng.uniform(0.02, 0.6) for _ in range(3)):
-        wait_until(lambda share=share: sweeper.ingest() or sweeper.results(run).done >= share * run.needed)
-        victim = rng.choice([run_dir.lock, queue.device_lock("cpu")])
-        pid = locks.holder(victim)[0] if victim.exists() and locks.is_held(victim) else 0
+    workspace = Workspace(private_state / "ws")
+    with Store(workspace) as store:
+        sweeper = Sweeper(store, private_state)
+        run, truth, order = sweeper.start(seconds=0.2), expected(sweeper), sweeper.order
+    run_dir = RunDir(workspace.runs / run.run_id)
+    owner, kills = open_owner(private_state), 0
+    moments = sorted(rng.sample(range(2, int(0.6 * run.needed)), 4))
+    for moment, victim in zip(moments, ["app", *rng.sample(["app", "supervisor", "worker"], 3)], strict=True):
+        wait_until(lambda moment=moment: len(read_results(run_dir.results)[0]) >= moment)
+        time.sleep(rng.uniform(0.0, 0.3))
+        if victim == "app":
+            end(owner)
+            owner = open_owner(private_state)
+            kills += 1
+            continue
+        lock = run_dir.lock if victim == "worker" else queue.device_lock("cpu")
+        pid = locks.holder(lock)[0] if lock.exists() and locks.is_held(lock) else 0
         if pid > 1:
             os.kill(pid, signal.SIGKILL)
             kills += 1
-            wait_until(lambda victim=victim, pid=pid: not locks.is_held(victim) or locks.holder(victim)[0] != pid)
+            wait_until(lambda lock=lock, pid=pid: not locks.is_held(lock) or locks.holder(lock)[0] != pid)
         # What R does on the Runs screen, for the case that both are gone.
         with suppress(EvaldeskError):  # the run may have ended meanwhile
             control.resume(run_dir)
-    sweeper.finish(run)
-    assert kills
-    found = sweeper.results(run)
-    truth = expected(sweeper)
-    assert found.matrix.sums.tolist() == [
-        truth[draw(c.seed, 30, c.k)].sum(axis=0).tolist() for c in found.matrix.conditions
-    ]
-    assert sweeper.rows("SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [(run.needed, run.needed)]
+    wait_until(lambda: observed_state(run_dir).status == "done")
+    end(owner)
+    assert kills >= 2
+    with Store(workspace) as store:
+        sweeper = Sweeper(store, private_state)
+        sweeper.finish(run)
+        found = sweeper.results(run)
+        assert found.matrix.sums.tolist() == [
+            truth[draw(c.seed, order.items, c.k)].sum(axis=0).tolist() for c in found.matrix.conditions
+        ]
+        assert sweeper.rows("SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [
+            (run.needed, run.needed)
+        ]
+        assert sweeper.rows("SELECT count(*), count(DISTINCT request_key) FROM completion") == [
+            (run.needed, run.needed)
+        ]
