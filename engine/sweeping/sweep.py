@@ -79,6 +79,11 @@ class Sweep:
             touched.update(int(index) for index in draw(condition.seed, self.pool, condition.k))
         return sorted(touched)
 
+    @property
+    def needed_cells(self) -> int:
+        """How many (prompt, item) some condition touches; two that render the same request are two of them."""
+        return len(self.needed_items) * len(self.prompts)
+
 
 def default_ks(pool: int) -> tuple[int, ...]:
     """Subset sizes for a pool: the paper's 50, 100 and 200 where they are real subsets, else a third and two thirds of it."""

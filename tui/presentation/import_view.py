@@ -9,7 +9,7 @@ from engine.importing.reading import Preview
 from engine.importing.records import Refusal
 from engine.intake import IntakeReport
 from tui.presentation.case_view import context_lines
-from tui.presentation.lines import BLANK, Line, line, pad, wrapped
+from tui.presentation.lines import BLANK, Line, counted, line, pad, wrapped
 from tui.widgets.literal import one_line, visible
 
 _SHOWN_REFUSALS = 30
@@ -89,10 +89,10 @@ def report_sentence(report: IntakeReport) -> str:
     """One line: what was added, what was here already, what was refused."""
     parts = []
     if report.kind == "traces":
-        parts.append(f"{_counted(report.added, 'trace')} added, {_here(report.same)}")
+        parts.append(f"{counted(report.added, 'trace')} added, {_here(report.same)}")
     if report.labels_added or report.labels_same:
-        parts.append(f"{_counted(report.labels_added, 'label')} added, {_here(report.labels_same)}")
-    parts.append(f"{_counted(len(report.refused), 'row')} refused")
+        parts.append(f"{counted(report.labels_added, 'label')} added, {_here(report.labels_same)}")
+    parts.append(f"{counted(len(report.refused), 'row')} refused")
     return "; ".join(parts)
 
 
@@ -102,10 +102,6 @@ def how_drawn_lines(width: int) -> list[Line]:
     for name, meaning in HOW_DRAWN.items():
         lines += wrapped(meaning, width, indent=" " * 13, first="  " + pad(name, 11))
     return lines
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def _here(count: int) -> str:

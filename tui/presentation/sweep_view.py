@@ -140,6 +140,9 @@ def legend_lines(results: SweepResults, width: int, cut_off: Mapping[str, int] |
         )
         for number, score in enumerate(results.scores, 1)
     ]
+    if not results.complete:
+        shared = max((score.n for score in results.scores), default=0)
+        lines.append(line((f"{'':>3} over the {counted(shared, 'item')} that all prompts have answered so far", "dim")))
     return lines
 
 
@@ -218,7 +221,10 @@ def standing_line(standing: SweepStanding, width: int) -> Line:
         return line((shortened(name, max(width - cell_len(said + when), LEAST_NAME)), "strong"), (said + when, "dim"))
     leaders = [one_line(leader) for leader in standing.leaders]
     lead = "lead" if len(leaders) > 1 else "leads"
-    said = f" {lead}, on top in {standing.crowned} of {standing.conditions}"
+    # While a run goes, conditions hold some prompts on more items than others.
+    said = f" {lead}, " + (
+        "so far" if standing.run.is_active else f"on top in {standing.crowned} of {standing.conditions}"
+    )
     winner = ""
     for named in (2, 1):
         rest = len(leaders) - named

@@ -23,7 +23,7 @@ from tui.presentation.ranking_view import (
     score_lines,
     selection_lines,
 )
-from tui.presentation.sweep_view import ROW_LABEL, cell_width_for, condition_label, heads
+from tui.presentation.sweep_view import FULL, ROW_LABEL, cell_width_for, condition_label, heads
 from tui.screens.desk_screen import DeskScreen
 from tui.screens.text_dialog import AskDialog
 from tui.widgets.heatmap import HeatGrid, Heatmap
@@ -139,6 +139,8 @@ class RankingScreen(DeskScreen):
         which = f"k = {self._k}" if self._k else "all k"
         if (hidden := len(found.matrix.conditions) - len(found.agreement.tau_b)) > 0:
             which += f"; the last {hidden} of {len(found.matrix.conditions)} conditions are not compared"
+        if width < 4:
+            which += f"; {FULL} = 100, <0 below 0"
         self.query_one("#agreement-title", Static).update(
             Content(f"agreement between conditions, {figure_name(self._figure, found.top)} in hundredths, {which}"),
             layout=False,

@@ -186,6 +186,15 @@ def test_a_paused_sweep_generates_nothing_that_another_has_brought_meanwhile(swe
     assert sweeper.results(paused).matrix.sums.tolist() == sweeper.results(second).matrix.sums.tolist()
 
 
+def test_items_that_render_the_same_request_are_cells_of_their_own(sweeper: Sweeper) -> None:
+    items = sums(20).items
+    twins = Dataset("twins", (*items, *(replace(item, item_id=f"{item.item_id}-again") for item in items[:5])))
+    found = sweeper.swept(replace(sweeper.order, dataset=twins, items=0, ks=(5, 25)))
+    assert (found.run.needed, found.needed, found.done) == (60, 75, 75)
+    assert found.complete
+    assert len(sweeper.generated()) == 60
+
+
 def test_another_top_set_is_written_too(sweeper: Sweeper) -> None:
     found = sweeper.swept()
     sweeper.results(found.run, top=1)
