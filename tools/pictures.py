@@ -1,16 +1,18 @@
 """Take the pictures of README and docs afresh: ``uv run python tools/pictures.py [NAME...]``.
 
-The demo workspace is measured and swept with the embedded model in a folder of its own (some ten minutes on two cores), then
+The demo workspace is half measured, and swept, with the embedded model in a folder of its own (some minutes on two cores);
 the app is driven by keys and each screen exported as SVG to docs/pictures.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from engine.runs.queue import STATE_VARIABLE
@@ -18,6 +20,7 @@ from engine.runs.queue import STATE_VARIABLE
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 SIZE = (100, 34)
+MEASURED = 48
 KEYS: dict[str, tuple[str, ...]] = {
     "label": ("1", "f"),
     "audit": ("3",),
@@ -35,17 +38,29 @@ def main() -> None:
         os.environ |= {STATE_VARIABLE: f"{folder}/state", "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         workspace = Path(folder) / "support"
         _command("demo", "--no-open", "--workspace", str(workspace))
-        if "audit" in names:
-            _command("judge", "--workspace", str(workspace), "--criterion", "resolved")
         if {"sweep", "ranking"} & set(names):
             _sweep(workspace)
+        if "audit" in names:
+            _measure_half(workspace)
         for name in names:
             (PICTURES / f"{name}.svg").write_text(asyncio.run(_picture(workspace, KEYS[name])), "utf-8")
             print(f"docs/pictures/{name}.svg")
 
 
-def _command(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-c", "from tui.cli.main import main; main()", *arguments], check=True, cwd=ROOT)
+def _command(*arguments: str) -> str:
+    command = [sys.executable, "-c", "from tui.cli.main import main; main()", *arguments]
+    return subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _measure_half(workspace: Path) -> None:
+    """As much of a round that a few failures are among it; what is left is cancelled, so that no process stays."""
+    where = ("--workspace", str(workspace))
+    run_id = json.loads(_command("judge", *where, "--criterion", "resolved", "--no-follow", "--json"))["run"]
+    while json.loads(_command("runs", *where, "--json"))["runs"][0]["done"] < MEASURED:
+        time.sleep(2.0)
+    _command("runs", "cancel", run_id, *where)
+    while json.loads(_command("runs", *where, "--json"))["runs"][0]["status"] != "cancelled":
+        time.sleep(0.5)
 
 
 def _sweep(workspace: Path) -> None:
@@ -53,7 +68,7 @@ def _sweep(workspace: Path) -> None:
 
     _command(
         "sweep", "--workspace", str(workspace), "--prompts", str(sample_data.path("reviews_prompts.jsonl")),
-        "--dataset", str(sample_data.path("reviews_items.jsonl")), "--limit", "8", "--items", "60", "--k", "10,20,30",
+        "--dataset", str(sample_data.path("reviews_items.jsonl")), "--limit", "8", "--items", "45", "--k", "10,20",
     )  # fmt: skip
 
 
