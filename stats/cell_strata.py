@@ -27,7 +27,7 @@ from stats.post_stratified import (
     post_stratified,
     post_stratified_moments,
 )
-from stats.proportion_limits import Limits, wilson_limits
+from stats.proportion_limits import Limits, agresti_coull_limits, wilson_limits
 
 Floats = NDArray[np.float64]
 
@@ -67,20 +67,20 @@ def post_stratified_by_cell(cells: Sequence[JudgedSample], confidence: float = 0
 def labels_only(cells: Sequence[JudgedSample], confidence: float = 0.95) -> PostStratified:
     """theta from random labels alone, without the judge: the share of failures, weighted by the cells' shares.
 
-    Wilson's interval; with several cells for the effective number of labels, as in `cell_limits`. Raises ValueError
+    Agresti and Coull's interval; with several cells Wilson's for the effective number of labels, as in `cell_limits`. Raises ValueError
     without a cell or when a cell has no label.
 
     >>> from stats.confusion import Confusion
     >>> labels_only([JudgedSample(Confusion(tp=79, fn=90, fp=15, tn=416), flagged=647, judged=4000)])
-    PostStratified(value=0.2816..., low=0.2471..., high=0.3189..., variance=0.0003..., interval='wilson')
+    PostStratified(value=0.2816..., low=0.2471..., high=0.3189..., variance=0.0003..., interval='agresti-coull')
     """
     tp, fn, fp, tn, _, judged = (np.array(column, dtype=np.float64) for column in zip(*_rows(cells), strict=True))
     failures, labels, weights = tp + fn, tp + fn + fp + tn, judged / judged.sum()
     shares, smoothed = failures / labels, (failures + 0.5) / (labels + 1.0)
     value, variance = float((weights * shares).sum()), float((weights**2 * shares * (1.0 - shares) / labels).sum())
     if len(cells) == 1:
-        low, high = wilson_limits(failures[0], labels[0], confidence)
-        return PostStratified(value, float(low), float(high), variance, "wilson")
+        low, high = agresti_coull_limits(failures[0], labels[0], confidence)
+        return PostStratified(value, float(low), float(high), variance, "agresti-coull")
     spread = (weights**2 * smoothed * (1.0 - smoothed) / labels).sum()
     low, high = _effective_wilson(np.asarray(value), (weights * smoothed).sum(), spread, confidence)
     return PostStratified(value, float(low), float(high), variance, "effective-wilson")

@@ -41,7 +41,7 @@ from stats.rogan_gladen import NotIdentified, lang_reiczigel, not_identified, ro
 
 HowDrawn = Literal["random", "by_cell", "by_judge", "by_verdict", "hand"]
 Estimator = Literal["post-stratified", "Rogan-Gladen", "labels only", "none"]
-RateInterval = Literal["logit", "mover", "wilson", "effective-wilson", "Lang-Reiczigel", "Jeffreys", "none"]
+RateInterval = Literal["logit", "mover", "agresti-coull", "effective-wilson", "Lang-Reiczigel", "Jeffreys", "none"]
 Refusal = Literal[
     NotIdentified,
     "drawn_by_hand",
@@ -182,7 +182,7 @@ def _refusal(how_drawn: HowDrawn, cells: list[JudgedSample], *, same_data: bool,
 
 def _random(cells: list[JudgedSample], confidence: float) -> RateEstimate:
     found = post_stratified_by_cell(cells, confidence)
-    return _stratified(found, "labels only" if found.interval == "wilson" else "post-stratified")
+    return _stratified(found, "labels only" if found.interval == "agresti-coull" else "post-stratified")
 
 
 def _rogan_gladen(

@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from stats.confusion import Confusion
 from stats.intervals import normal_quantile
-from stats.proportion_limits import Limits, jeffreys_limits, wilson_limits
+from stats.proportion_limits import Limits, agresti_coull_limits, jeffreys_limits
 
 Floats = NDArray[np.float64]
-StratifiedInterval = Literal["logit", "mover", "wilson", "effective-wilson"]
+StratifiedInterval = Literal["logit", "mover", "agresti-coull", "effective-wilson"]
 
 FEWEST_FOR_LOGIT: Final = 5
 """Each of TP, FN, FP and TN must be this large for the logit interval; a cell near 0 has almost no variance to show."""
@@ -70,7 +70,7 @@ class PostStratified:
     """A true failure rate from strata, with its interval.
 
     variance: of ``value``, by the delta method; 0 where every stratum is pure, which is why the interval is another then.
-    interval: 'logit' or 'mover', see `post_stratified`; 'wilson' where only the labels count; 'effective-wilson' over
+    interval: 'logit' or 'mover', see `post_stratified`; 'agresti-coull' where only the labels count; 'effective-wilson' over
     several cells, see `stats.cell_strata`.
     """
 
@@ -106,7 +106,7 @@ def post_stratified(labelled: Confusion, flagged: int, judged: int, confidence: 
     value, variance = (float(part) for part in post_stratified_moments(*counts))
     interval: StratifiedInterval = "mover" if _few(labelled) else "logit"
     if 0 in (labelled.tp + labelled.fp, labelled.fn + labelled.tn):
-        interval = "wilson"
+        interval = "agresti-coull"
     return PostStratified(value, float(low), float(high), variance, interval)
 
 
@@ -162,7 +162,7 @@ def post_stratified_limits(
     low, high = logit_limits(theta, variance, confidence)
     by_mover = _mover_limits(a, b, c, d, k, n, confidence)
     alone = (a + c == 0.0) | (b + d == 0.0)
-    by_labels = wilson_limits(a + b, a + b + c + d, confidence)
+    by_labels = agresti_coull_limits(a + b, a + b + c + d, confidence)
     low = np.where(alone, by_labels[0], np.where(few, by_mover[0], low))
     high = np.where(alone, by_labels[1], np.where(few, by_mover[1], high))
     return low, high

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from stats.cell_strata import labels_only, post_stratified_by_cell
 from stats.confusion import Confusion
 from stats.corrected_rates import DRAWN, CorrectedRates, HowDrawn, RateEstimate, corrected_rates
-from stats.intervals import wilson
 from stats.judge_rates import rates_as_counted, rates_by_cell, rates_by_judge
 from stats.post_stratified import JudgedSample, post_stratified
+from stats.proportion_limits import agresti_coull_limits
 from stats.rogan_gladen import lang_reiczigel, observed_rate, rogan_gladen
 
 TABLE = Confusion(tp=79, fn=90, fp=15, tn=416)
@@ -44,9 +44,9 @@ def test_random_labels_from_these_data() -> None:
     assert beside.value is not None
     assert (round(beside.value, 4), round(beside.low, 4), round(beside.high, 4)) == (0.7066, 0.6428, 0.7708)
     assert found.labels_only is not None
-    alone = wilson(169, 600)
-    assert (found.labels_only.low, found.labels_only.high) == pytest.approx((alone.low, alone.high), abs=1e-12)
-    assert (found.labels_only.estimator, found.labels_only.interval) == ("labels only", "wilson")
+    low, high = (float(end) for end in agresti_coull_limits(169, 600))
+    assert (found.labels_only.low, found.labels_only.high) == pytest.approx((low, high), abs=1e-12)
+    assert (found.labels_only.estimator, found.labels_only.interval) == ("labels only", "agresti-coull")
     assert found.observed == 647 / 4000
 
 
@@ -188,16 +188,16 @@ def test_without_labels_there_is_no_rate() -> None:
 def test_random_labels_on_one_verdict_only_show_the_labels_own_rate() -> None:
     rare = JudgedSample(Confusion(tp=0, fn=1, fp=0, tn=39), flagged=20, judged=2000)
     found = corrected_rates("random", rare)
-    assert (found.shown.estimator, found.shown.interval, found.shown.value) == ("labels only", "wilson", 0.025)
+    assert (found.shown.estimator, found.shown.interval, found.shown.value) == ("labels only", "agresti-coull", 0.025)
     assert found.shown == found.labels_only
 
 
 def test_a_judge_that_always_passes_leaves_its_labels_a_random_sample() -> None:
     """Drawn within its one verdict: the labels' own rate, and a TPR of 0."""
     found = corrected_rates("by_judge", JudgedSample(Confusion(tp=0, fn=6, fp=0, tn=54), flagged=0, judged=2000))
-    expected = wilson(6, 60)
-    assert (found.shown.value, found.shown.interval) == (0.1, "wilson")
-    assert (found.shown.low, found.shown.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    low, high = (float(end) for end in agresti_coull_limits(6, 60))
+    assert (found.shown.value, found.shown.interval) == (0.1, "agresti-coull")
+    assert (found.shown.low, found.shown.high) == pytest.approx((low, high), abs=1e-12)
     assert found.judge is not None
     assert (found.judge.tpr.value, found.judge.tnr.value) == (0.0, 1.0)
 

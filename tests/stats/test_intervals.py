@@ -24,7 +24,7 @@ from stats.intervals import (
     wald_half_width,
     wilson,
 )
-from stats.proportion_limits import jeffreys_limits, wilson_limits
+from stats.proportion_limits import agresti_coull_limits, jeffreys_limits, wilson_limits
 
 STATSMODELS = {"wilson": "wilson", "jeffreys": "jeffreys", "clopper-pearson": "beta", "wald": "normal"}
 RATES = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35)
@@ -253,3 +253,13 @@ def test_limits_of_whole_arrays_are_those_of_each_count(of_each: list[tuple[int,
         alone = [interval(*count, confidence) for count in of_each]
         assert low == pytest.approx([one.low for one in alone], abs=1e-15)
         assert high == pytest.approx([one.high for one in alone], abs=1e-15)
+
+
+def test_agresti_coull_equals_statsmodels() -> None:
+    k, n = np.array([0, 1, 8, 40, 99, 100]), np.array([10, 20, 20, 100, 100, 100])
+    low, high = agresti_coull_limits(k, n)
+    expected = proportion_confint(k, n, method="agresti_coull")
+    inside = (k > 0) & (k < n)
+    assert low[inside] == pytest.approx(expected[0][inside], abs=1e-12)
+    assert high[inside] == pytest.approx(expected[1][inside], abs=1e-12)
+    assert (low[0], high[-1]) == (0.0, 1.0)
