@@ -163,6 +163,14 @@ async def test_views_figures_subsets_and_z_by_keys_in_a_small_terminal(swept: Pa
         await desk.wait_for("0 is the mean rule")
         await desk.press("backspace", "2", "enter")
         await desk.wait_for("LCB z=2")
+        await desk.press("z")
+        await desk.wait_for("0 is the mean rule")
+        await desk.press("1", "underscore", "0", "enter")
+        await desk.wait_for("1_0 is no z")
+        await desk.press("z")
+        await desk.wait_for("0 is the mean rule")
+        await desk.press("backspace", "full_stop", "5", "enter")
+        await desk.wait_for("LCB z=0.5")
 
 
 async def test_the_whole_sentence_stands_in_a_small_terminal(private_state: Path) -> None:

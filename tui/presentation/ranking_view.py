@@ -118,7 +118,9 @@ def selection_lines(ranking: Ranking, width: int) -> list[Line]:
     rows, z = ranking.protocol.selection, ranking.options.z
     if not rows:
         return [line("No condition to choose on.")]
-    lines = [_rule_line(ranking, row) for row in rows]
+    lines: list[Line] = []
+    for row in rows:
+        lines += _rule_lines(ranking, row, width)
     notes = [
         f"LCB z={z:g} = mean - z s / sqrt(K), s the standard deviation (K - 1) over the K conditions: a heuristic, not a confidence interval.",
         "Held-out seeds draw from the same items, so their scores are optimistic for new ones; held-out items are not.",
@@ -130,7 +132,7 @@ def selection_lines(ranking: Ranking, width: int) -> list[Line]:
     return lines
 
 
-def _rule_line(ranking: Ranking, row: RuleRow) -> Line:
+def _rule_lines(ranking: Ranking, row: RuleRow, width: int) -> list[Line]:
     names = ", ".join(one_line(ranking.table.prompts[winner]) for winner in row.choice.winners) or "nothing yet"
     rule = f"LCB z={ranking.options.z:g}" if row.rule == "lcb" else RULES[row.rule]
     held, folds = row.held_out, ranking.folds.get(row.rule)
@@ -141,8 +143,9 @@ def _rule_line(ranking: Ranking, row: RuleRow) -> Line:
     )
     if folds is not None and folds.mean is not None:
         scored += f", items: {share(folds.mean)} ± {share(folds.standard_error)}"
-    tied = "  (tied)" if len(row.choice.winners) > 1 else ""
-    return line((pad(rule, 12), "strong"), names, (tied, "warn"), (f"   {scored}", "dim"))
+    tied = " (tied)" if len(row.choice.winners) > 1 else ""
+    # What was chosen may be many names: the figures stand below them, never cut off.
+    return [*wrapped(f"{rule}: {names}{tied}", width, "strong"), *wrapped(f"  {scored}", width, "dim")]
 
 
 def _drawn(results: SweepResults, row: int) -> list[int]:

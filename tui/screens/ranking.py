@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -206,10 +207,8 @@ class RankingScreen(DeskScreen):
         answer = await self.ask(AskDialog("z", text, f"{self._z:g}"))
         if not answer:
             return
-        try:
-            z = float(answer.replace(",", "."))
-        except ValueError:
-            z = -1.0
+        plain = answer.replace(",", ".")
+        z = float(plain) if re.fullmatch(r"(?=.)[0-9]{0,6}(\.[0-9]{1,9})?", plain) else -1.0
         if not 0.0 <= z <= MAX_Z:
             self.say(f"{answer[:20]} is no z: give a number from 0 to {MAX_Z:g}.", problem=True)
             return
