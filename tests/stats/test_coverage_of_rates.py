@@ -302,14 +302,14 @@ def test_rows_that_repeat_a_case() -> None:
 
 def test_never_post_stratified_after_a_draw_by_verdict() -> None:
     """Why the table says never. Post-stratified with 100 labels half and half: 0-14 % up to theta .20. With what is left
-    of a half/half build pile of 30, theta .10: 6-16 % with 100 labels, 26-56 % with 40 (the design page has 8-34 %
+    of a half/half build pile of 30, theta .10: 6-16 % with 100 labels, 26-68 % with 40 (the design page has 8-34 %
     from a trial of its own)."""
     for theta in (0.05, 0.10, 0.20):
         for judge in JUDGES:
             cell = (100, theta, judge)
             tp, tn, flagged = by_verdict_labels(generator(cell), cell, 50, 50)
             assert held(post_stratified_limits(tp, 50 - tp, 50 - tn, tn, flagged, JUDGED), theta) < 0.2
-    for labels, most in ((40, 0.6), (100, 0.2)):
+    for labels, most in ((40, 0.7), (100, 0.2)):
         for judge in JUDGES:
             cell = (labels, 0.10, judge)
             rng = generator(cell)

@@ -71,7 +71,7 @@ NOT_ASSERTED: Final = (
     NotAsserted(
         "covers 8-34 %",
         STATISTICS,
-        "A trial without its settings. Here 0-14 % with 100 labels half and half by verdict, and 6-16 % with 100, 26-56 % "
+        "A trial without its settings. Here 0-14 % with 100 labels half and half by verdict, and 6-16 % with 100, 26-68 % "
         "with 40 labels left of a build pile at theta .10; below .2 and .6 is asserted (test_coverage_of_rates).",
     ),
     NotAsserted(
