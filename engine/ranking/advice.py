@@ -63,7 +63,8 @@ def advise(
         return (
             f"{first}, but {shared} an outcome of every prompt: the means are over different items, and do not compare."
         )
-    first += _best(best_set, leaders, ranked, winner_items)
+    # Of a few items that all have answered so far nobody wants to know how many more it would take.
+    first += _best(best_set, leaders, ranked, winner_items if settled else None)
     return f"{first}; {_stability(headlines, n_items, len(leaders), settled=settled)}."
 
 

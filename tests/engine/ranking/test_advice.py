@@ -111,6 +111,7 @@ def test_where_there_is_nothing_to_say() -> None:
     assert "cannot be said" in said(Headline(10, 1.0, 1.0, 0.0, 0.0), n_items=10)
     assert "cannot be said" in said()
     assert "once more items are answered" in said(settled=False)
+    assert "new items" not in said(settled=False, best_set=("plain", "b"), winner_items=9)
     assert "too little is ranked" in said(Headline(50, None, None, None, None))
 
 
