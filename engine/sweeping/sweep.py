@@ -21,7 +21,7 @@ MAX_SEEDS = 1000
 LETTERS = "ABCDEFGHIJ"
 MAX_TOKENS = {"exact": 32, "choice": 32, "number": 512}
 """Room for a reply, by scorer, where nothing else is said."""
-LARGEST = {"max_tokens": 32768, "seeds": 10_000}
+LARGEST = {"max_tokens": 32768, "seeds": MAX_SEEDS}
 """More than these is a slip of the hand: no model here replies at such length, no ranking needs so many seeds."""
 
 

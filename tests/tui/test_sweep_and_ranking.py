@@ -304,7 +304,7 @@ async def test_the_answer_column_can_be_named_and_an_old_plan_goes_when_a_field_
         (4, "0", "prompts at most: '0' is not a whole number from 1 on"),
         (5, "x", "items to draw from: 'x' is not"),
         (6, "0", "seeds: '0' is not"),
-        (6, "20000", "seeds: 20000 does not lie between 1 and 10000"),
+        (6, "20000", "seeds: 20000 does not lie between 1 and 1000"),
         (7, "10,-1", "k: '-1' is not"),
         (8, "-1", "tokens a reply: '-1' is not"),
         (8, "1000000", "tokens a reply: 1000000 does not lie between 1 and 32768"),
