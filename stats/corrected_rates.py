@@ -64,7 +64,8 @@ class RateEstimate:
     reason: None; 'too_few_failures', 'too_few_goods' (labels of a class below 15), 'no_better_than_chance' (the interval
     of J touches 0); 'drawn_by_hand'; 'no_labels', 'cell_without_labels', 'verdict_without_labels' (a verdict of the judge
     that no label has); 'drawn_from_other_data' and 'thinned' (labels drawn by the judge's verdict, but
-    elsewhere, or thinned by the expert's verdict since); 'one_case' (all labels belong to one case).
+    elsewhere, or thinned by the expert's verdict since); 'one_case' (all labels belong to one case,
+    or to no more cases than there are cells).
     """
 
     value: float | None

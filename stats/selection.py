@@ -3,6 +3,8 @@
 mean: the prompt with the highest mean score over the conditions.
 lcb: the prompt with the highest mean - z sigma / sqrt(K), sigma the sample standard deviation (K - 1) over its K
     conditions. A heuristic, not a confidence interval: conditions share items, so they are no independent sample.
+    Where scores are 0 or more and no bound is above 0, bounds say nothing that was not known before the first item, and
+    the mean decides; so a prompt that always fails, whose bound is 0, is chosen by no rule and no z.
 borda: the prompt with the smallest sum of fair ranks over the conditions (`stats.consensus`).
 shortest: the shortest prompt of a set that the scores cannot tell from the best.
 
@@ -103,8 +105,7 @@ def by_mean(scores: ArrayLike) -> Choice:
 def by_lcb(scores: ArrayLike, z: float = 1.0) -> Choice:
     """The LCB rule on ``scores`` [C, M]; a prompt with a score under fewer than two conditions has no value.
 
-    With z above 1 a prompt that always fails, whose value is 0, can win: a mean below z sigma / sqrt(K) has a negative
-    value. At 0/1 outcomes or any scores of 0 and more that cannot happen for z < 1.
+    Where the mean decides, because no bound is above 0 (the module says when), ``values`` are the means.
 
     Raises ValueError when z is negative or not finite, or there are fewer than two conditions.
 
@@ -156,6 +157,8 @@ def by_length(
 def lcb_turn(scores: ArrayLike) -> Turn | None:
     """The smallest z from which LCB disagrees with the mean rule on ``scores`` [C, M]; None where it never does.
 
+    They disagree until z is so large that no bound is above 0, where the mean decides again.
+
     A winner by mean w loses to a steadier prompt l (a smaller standard error) at z = (mean_w - mean_l)/(se_w - se_l). Of
     several winners by mean the steadiest is taken; if they differ, the turn is at 0, where the tie breaks.
 
@@ -168,8 +171,7 @@ def lcb_turn(scores: ArrayLike) -> Turn | None:
     chosen = by_lcb(values, 0.0)
     if not chosen.winners:
         return None
-    means = chosen.values
-    errors = means - lcb_values(values, 1.0)
+    means, errors = mean_values(values), _standard_errors(values)
     tied = np.array(chosen.winners)
     steadiest = tied[errors[tied] <= errors[tied].min() + _SAME]
     if len(steadiest) < len(tied):
@@ -180,6 +182,8 @@ def lcb_turn(scores: ArrayLike) -> Turn | None:
     if np.isinf(turns).all():
         return None
     z = float(turns.min())
+    if np.nanmin(values) >= 0.0 and means[own] - z * errors[own] <= _SAME:
+        return None
     # Of those that draw level at this z, the steadiest leads behind it.
     level = np.flatnonzero(turns <= z + _SAME)
     return Turn(z, tuple(int(i) for i in level[errors[level] <= errors[level].min() + _SAME]))
@@ -250,16 +254,29 @@ def mean_values(scores: Floats) -> Floats:
 def lcb_values(scores: Floats, z: float = 1.0) -> Floats:
     """[..., M], mean - z sigma / sqrt(K) over the rows of ``scores`` [..., C, M]; nan below two. ValueError on a bad z.
 
+    Where scores are 0 or more and no prompt of the M comes out above 0: their means.
+
     >>> lcb_values(np.array([[0.5, 0.4], [0.7, 0.8]]), z=1.0).round(3)
     array([0.5, 0.4])
+    >>> lcb_values(np.array([[1.0, 0.0], [0.0, 0.0]]), z=2.0)
+    array([0.5, 0. ])
     """
     _checked_z(z)
+    errors = _standard_errors(scores)
+    means = np.where(np.isnan(errors), np.nan, mean_values(scores))
+    bounds = means - z * errors
+    informed = (bounds > _SAME).any(axis=-1, keepdims=True) | (scores < 0.0).any(axis=-2).any(axis=-1, keepdims=True)
+    values: Floats = np.where(informed, bounds, means)
+    return values
+
+
+def _standard_errors(scores: Floats) -> Floats:
     counts, means = (~np.isnan(scores)).sum(axis=-2), mean_values(scores)
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = np.nansum((scores - means[..., None, :]) ** 2, axis=-2) / (counts - 1)
-        bounds: Floats = means - z * np.sqrt(variance) / np.sqrt(counts)
-    bounds[counts < 2] = np.nan
-    return bounds
+        errors: Floats = np.sqrt(variance) / np.sqrt(counts)
+    errors[counts < 2] = np.nan
+    return errors
 
 
 def borda_values(scores: Floats) -> Floats:

@@ -121,8 +121,8 @@ NOT_ASSERTED: Final = (
     NotAsserted(
         "LCB: argmax_i (mean_i - z * sigma_i / sqrt(K))",
         RANKING,
-        "That a prompt which always fails never wins by it holds for z < 1 only: its bound is 0, another's may be below "
-        "(test_selection).",
+        "Asserted, but where no bound is above 0 the mean decides: by the bare formula a prompt which always fails would "
+        "win from z = 1 on (test_selection).",
     ),
     NotAsserted(
         "0.062",
