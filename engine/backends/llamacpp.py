@@ -1,8 +1,9 @@
 """llama.cpp inside this process (package xllamacpp): any machine, GGUF files; the embedded default.
 
-Requests run together in slots (continuous batching), and each slot keeps the tokens of its last prompt, so that
-requests with a common beginning compute it once. Batching and a cached beginning change the order of floating-point
-sums: at temperature 0 a reply repeats exactly with parallel=1 and the same cached beginning, else nearly always.
+One request goes at a time unless the spec asks for more, and keeps the tokens of its prompt, so that the next one with
+the same beginning computes only what is new. At temperature 0 a reply is then the same whatever ran before: a run that
+was killed and went on gives what it would have given. Several at once (slots, continuous batching) share a batch, which
+changes the order of floating-point sums: replies then repeat nearly always.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
 CONTEXT_LENGTH = 4096
 """Tokens a request may use unless the model was trained for fewer or the spec asks for another number."""
-PARALLEL = 4
-# A token took 13.3 ms with 1 slot, 12.5 with 2, 11.0 with 4, 10.2 with 8 (SmolLM2, 2 cores); each slot takes memory.
+PARALLEL = 1
+# 120 short requests took 35.8 s one at a time and 32.6 s by four (SmolLM2, 2 cores), but only one at a time are replies
+# exact; 16 with 1,700 tokens of common beginning took 40 s, by four 90 s where each slot computed it.
 
 MAX_THREADS = 8
 
@@ -72,6 +74,7 @@ class LlamaCpp:
         self._seeding = False
         self._closed = False
         self._seeded = ""
+        self._last_prompt = ""
         self._parallel = 1
 
     def load(self, model: ModelSpec) -> ModelInfo:
@@ -218,13 +221,23 @@ class LlamaCpp:
             # Only time is lost: the request itself meets the same trouble and reports it.
             return None
 
+    def _may_reuse(self, request: Request) -> bool:
+        """Whether the slot's tokens may serve the request: not those of the very same prompt, when replies are exact.
+
+        They would leave one token to compute, and the library computes one by another order of sums than several.
+        """
+        before, self._last_prompt = self._last_prompt, flat_text(request.messages)
+        return self._parallel > 1 or before != self._last_prompt
+
     def _complete(self, request: Request) -> Completion:
         assert self._server is not None
         unknown = sorted(set(request.sampling) - _SAMPLING)
         if unknown:
             return Completion(request.key, error=f"llamacpp knows no sampling field {', '.join(unknown)}")
         try:
-            return _completion(request.key, self._server.chat(_body(request)))
+            return _completion(
+                request.key, self._server.chat(_body(request) | {"cache_prompt": self._may_reuse(request)})
+            )
         except _LIBRARY_ERRORS as error:
             return Completion(request.key, error=f"llama.cpp failed: {type(error).__name__}: {error}"[:500])
 
@@ -255,7 +268,7 @@ def _clean(messages: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
 
 
 def _body(request: Request) -> dict[str, Any]:
-    body: dict[str, Any] = {**_NEUTRAL, **request.sampling, "messages": _clean(request.messages), "cache_prompt": True}
+    body: dict[str, Any] = {**_NEUTRAL, **request.sampling, "messages": _clean(request.messages)}
     if body["temperature"] == 0:
         body["top_k"] = 1
     if request.schema is not None:

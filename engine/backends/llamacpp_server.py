@@ -36,6 +36,8 @@ class SlotServer:
         params.cache_ram_mib = 0
         params.cache_idle_slots = False
         params.cache_prompt = True
+        # Flash attention sums in another order when the prompt's beginning is cached, and was slower here on long prompts.
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.cont_batching = True
         params.ctx_shift = False
         for cpu in (params.cpuparams, params.cpuparams_batch):

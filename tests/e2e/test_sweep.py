@@ -157,8 +157,8 @@ def goes_on(run_dir: RunDir, before: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", KILL_SEEDS)
-def test_app_supervisor_and_worker_killed_at_random_moments_leave_every_cell_once(
-    terminals: Terminals, workspace: Path, seed: int
+def test_app_supervisor_and_worker_killed_at_random_moments_give_the_matrix_of_an_undisturbed_sweep(
+    terminals: Terminals, workspace: Path, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
     app = terminals.tmux(workspace, columns=100, rows=34)
@@ -193,9 +193,9 @@ def test_app_supervisor_and_worker_killed_at_random_moments_leave_every_cell_onc
     assert rows(workspace, "SELECT count(*), count(DISTINCT (prompt_id, item)) FROM outcome") == [(56, 56)]
     assert rows(workspace, "SELECT count(*), count(DISTINCT request_key) FROM completion") == [(56, 56)]
 
-    # The same again generates nothing and gives the same matrix. (That of an undisturbed sweep may differ in some
-    # cells: after a restart other requests are computed beside those that are left, and some replies come out otherwise.)
     disturbed = stored_matrix(workspace)
+    replies = "SELECT request_key, text FROM completion ORDER BY ALL"
+    of_disturbed = rows(workspace, replies)
     done = terminals.run(*command(workspace, prompts=4, items=15, ks="5,10"))
     assert done.returncode == 0, done.stderr
     again = json.loads(done.stdout)
@@ -206,3 +206,9 @@ def test_app_supervisor_and_worker_killed_at_random_moments_leave_every_cell_onc
     )
     assert [round(100 * total / k) for _, k, total in of_again] == [cell for row in disturbed.values() for cell in row]
     assert rows(workspace, "SELECT count(*) FROM completion") == [(56,)]
+
+    undisturbed = tmp_path / "undisturbed"
+    done = terminals.run(*command(undisturbed, prompts=4, items=15, ks="5,10"))
+    assert done.returncode == 0, done.stderr
+    assert rows(undisturbed, replies) == of_disturbed
+    assert stored_matrix(undisturbed) == disturbed

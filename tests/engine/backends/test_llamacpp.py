@@ -6,7 +6,7 @@ import http.client
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,9 @@ from engine.errors import EvaldeskError
 from engine.judging.verdict import reply_schema
 from engine.models.fingerprint import fingerprint
 from engine.models.registry import SMOLLM2, FoundModel, find_models
+
+if TYPE_CHECKING:
+    from engine.backends.llamacpp_server import SlotServer
 
 pytest.importorskip("xllamacpp")
 
@@ -95,14 +98,41 @@ def test_a_common_beginning_is_computed_once_for_all_slots(batching: LlamaCpp) -
     assert all(other.cached_tokens > 0.8 * other.prompt_tokens for other in others)
 
 
-@pytest.mark.slow
-def test_a_repeated_greedy_request_gives_the_same_reply(single: LlamaCpp) -> None:
+def _computed(server: SlotServer, user: str, *, reuse: bool) -> tuple[str, list[float], int]:
+    """Reply, the log-probability of each of its tokens, and how much of the prompt was found computed."""
+    body = {"messages": [{"role": "user", "content": user}], "temperature": 0, "top_k": 1, "max_tokens": 8}
+    reply = server.chat({**body, "logprobs": True, "top_logprobs": 1, "cache_prompt": reuse})
+    choice = reply["choices"][0]
+    return (
+        choice["message"]["content"],
+        [token["logprob"] for token in choice["logprobs"]["content"]],
+        reply["timings"]["cache_n"],
+    )
+
+
+def test_one_at_a_time_a_reply_is_the_same_to_the_last_bit_whatever_ran_before(single: LlamaCpp) -> None:
+    assert single._server is not None
+    cases = [f"{PREFIX[: 400 - 90 * (n % 3)]} Case {n}: the parcel {'is late ' * n}." for n in range(6)]
+    alone = [_computed(single._server, case, reuse=False) for case in cases]
+    order = [3, 0, 5, 1, 4, 2]
+    after_others = {n: _computed(single._server, cases[n], reuse=True) for n in order}
+    assert [after_others[n][:2] for n in range(6)] == [computed[:2] for computed in alone]
+    assert sum(after_others[n][2] > 30 for n in order[1:]) >= 4
+
+
+def test_a_repeated_request_gives_the_same_reply_as_the_first_time(single: LlamaCpp) -> None:
     request = _request("g", "Is the parcel late?", system=PREFIX, schema=SCHEMA)
-    first, second, third = (_run(single, [request])["g"] for _ in range(3))
-    assert second.cached_tokens > 0.8 * second.prompt_tokens
-    # The first found nothing cached, and another order of sums may give it another reply.
-    assert second.text == third.text
-    assert json.loads(first.text)["verdict"] in ("PASS", "FAIL")
+    _run(single, [_request("other", "Say hi.", max_tokens=1)])
+    first, second = (_run(single, [request])["g"] for _ in range(2))
+    assert first.text == second.text and json.loads(first.text)["verdict"] in ("PASS", "FAIL")
+    assert second.cached_tokens == 0
+
+
+def test_a_common_beginning_is_computed_once(single: LlamaCpp) -> None:
+    system = "A third task. " + PREFIX
+    done = _run(single, [_request(f"p{n}", f"Case {n}.", system=system, max_tokens=1) for n in range(3)])
+    assert done["p0"].cached_tokens < 0.2 * done["p0"].prompt_tokens
+    assert all(done[key].cached_tokens > 0.8 * done[key].prompt_tokens for key in ("p1", "p2"))
 
 
 def test_a_schema_that_is_not_flat_is_followed_too(single: LlamaCpp) -> None:
