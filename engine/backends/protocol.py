@@ -22,6 +22,8 @@ class ModelSpec:
     """Tokens a single request may use; 0 lets the backend choose."""
     parallel: int = 0
     """Requests worked on at once; 0 lets the backend choose."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What this adapter alone understands, as engine.models.settings keeps it; never a secret, for it is written to disk."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.backends.protocol import ModelSpec, Request
+from engine.models.settings import model_settings
 from engine.runs import control, plan_file, queue, states, supervisor
 from engine.runs.ingest import ingest
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
@@ -34,7 +35,11 @@ class Plan:
 
 
 def device_of(model: Model) -> str:
-    """The device whose queue a model's runs wait in."""
+    """The device whose queue a model's runs wait in: a server is one of its own, a GPU is the one of $EVALDESK_DEVICE."""
+    if model.backend == "openai_api":
+        return f"server {model.name}"
+    if model.backend in ("exllamav2", "exllamav3"):
+        return os.environ.get("EVALDESK_DEVICE", "cuda:0")
     return "cpu" if model.backend == "llamacpp" else os.environ.get("EVALDESK_DEVICE", "cpu")
 
 
@@ -119,7 +124,7 @@ def ensure_queued(run_dir: RunDir, device: str) -> None:
 
 
 def _write_files(workspace: Workspace, run: Run, model: Model, requests: Sequence[Request]) -> RunDir:
-    run_dir = RunDir(workspace.runs / run.run_id)
+    run_dir, settings = RunDir(workspace.runs / run.run_id), model_settings(model.name)
     run_dir.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     plan_file.write_plan(run_dir, requests)
     states.write_control(run_dir, Control.RUN)
@@ -128,8 +133,10 @@ def _write_files(workspace: Workspace, run: Run, model: Model, requests: Sequenc
         run_dir,
         RunDescription(
             run_id=run.run_id, title=run.title, workspace=str(workspace.path.absolute()), device=run.device,
-            model=ModelSpec(backend=model.backend, name=model.name, path=model.path), expected_fingerprint=model.model_id,
-            created_at=time.time(),
+            model=ModelSpec(
+                model.backend, model.name, model.path, settings.context_length, settings.parallel, settings.options
+            ),
+            expected_fingerprint=model.model_id, created_at=time.time(),
         ),
     )  # fmt: skip
     return run_dir

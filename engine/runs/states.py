@@ -57,6 +57,7 @@ def read_description(run_dir: RunDir) -> RunDescription:
                 path=_text(model["path"]),
                 context_length=int(model.get("context_length", 0)),
                 parallel=int(model.get("parallel", 0)),
+                options=dict(model.get("options", {})),
             ),
             expected_fingerprint=_text(value["expected_fingerprint"]),
             created_at=float(value["created_at"]),

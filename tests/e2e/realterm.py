@@ -56,6 +56,7 @@ def isolated_environment(home: Path, **more: str) -> dict[str, str]:
         "XDG_STATE_HOME": str(home / "state"),
         "XDG_CACHE_HOME": str(home / "cache"),
         "EVALDESK_STATE_DIR": str(home / "evaldesk-state"),
+        "EVALDESK_CONFIG_DIR": str(home / "evaldesk-config"),
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C.UTF-8",
         "PYTHONFAULTHANDLER": "1",
