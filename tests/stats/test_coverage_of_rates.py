@@ -299,7 +299,7 @@ def repeating_rows(rng: np.random.Generator, rates: Floats, judge: tuple[float, 
 @pytest.mark.parametrize("cell", CELLS)
 def test_rows_that_repeat_a_case(cell: Cell) -> None:
     """300 cases of 4 rows; the labels are so many cases with all their rows. Rogan-Gladen is refused with fewer than 15
-    cases that hold a failure. Taken for independent rows the post-stratified interval holds the truth in 62-83 %."""
+    cases that hold a failure. Taken for independent rows the post-stratified interval holds the truth in less than 85 %."""
     labels, theta, judge = cell
     rng, n = generator(cell), labels * ROWS
     cases = np.repeat(np.arange(300), ROWS)
