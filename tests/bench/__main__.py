@@ -6,7 +6,7 @@ import argparse
 import importlib
 import json
 
-SUITES = ("stats", "terminal")
+SUITES = ("engine", "stats", "terminal")
 
 
 def main() -> None:
