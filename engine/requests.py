@@ -196,6 +196,8 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
         seeds=tuple(int(seed) for seed in body.get("seeds") or ()),
         ks=tuple(int(k) for k in body.get("ks") or ()),
         max_tokens=int(body.get("max_tokens") or 0),
+        temperature=float(body.get("temperature") or 0.0),
+        repeats=int(body.get("repeats") or 0),
     )
 
     def work(tx: Transaction) -> dict[str, Any]:
@@ -209,7 +211,7 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
         seconds = models.seconds_a_request(tx, model.model_id)
         return {
             "run": run_id, "sweep": sweep.sweep_id, "name": sweep.name, "prompts": len(sweep.prompts),
-            "items": sweep.pool, "seeds": list(sweep.seeds), "ks": list(sweep.ks), "needed": planned.needed,
+            "items": sweep.pool, "seeds": list(sweep.seeds), "ks": list(sweep.ks), "repeats": sweep.repeats, "needed": planned.needed,
             "cached": planned.cached, "awaited": planned.awaited, "to_run": planned.to_run,
             "seconds": None if seconds is None else round(seconds * planned.to_run, 1),
         }  # fmt: skip

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _DECIMALS = 6
+_MOST_PARTS = 24
 _TILE_CELLS = 1 << 22
 
 
@@ -200,7 +201,8 @@ def is_binary(outcomes: ArrayLike) -> bool:
 
 
 def whole_steps(filled: Floats) -> tuple[Floats, int, bool]:
-    """(steps, scale, exact): ``filled`` (no nan) as whole multiples of 1/scale, where scale is a power of ten.
+    """(steps, scale, exact): ``filled`` (no nan) as whole multiples of 1/scale: a power of ten, or 2 to 24 as means of
+    so many 0/1 outcomes have it.
 
     ``exact`` is False, and ``filled`` comes back with scale 1, when its numbers have too many decimals for that or
     their sums would leave the whole numbers that float64 holds.
@@ -208,9 +210,10 @@ def whole_steps(filled: Floats) -> tuple[Floats, int, bool]:
     >>> steps, scale, exact = whole_steps(np.array([[0.5], [0.25]]))
     >>> steps.ravel(), scale, exact
     (array([50., 25.]), 100, True)
+    >>> whole_steps(np.array([1 / 3, 2 / 3]))
+    (array([1., 2.]), 3, True)
     """
-    for decimals in range(_DECIMALS + 1):
-        scale = 10**decimals
+    for scale in (*(10**decimals for decimals in range(_DECIMALS + 1)), *range(2, _MOST_PARTS + 1)):
         steps = np.round(filled * scale)
         if np.array_equal(steps / scale, filled):
             exact = bool(np.abs(steps).sum(axis=0).max() < 2.0**53)

@@ -14,7 +14,7 @@ CUT_OFF = "cut off at the limit of tokens"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One (prompt, item). ``score`` is None when the request failed: an error is not a wrong answer."""
+    """One (prompt, item, repeat). ``score`` is None when the request failed: an error is not a wrong answer."""
 
     seq: int
     prompt_id: str
@@ -24,10 +24,11 @@ class Outcome:
     no_answer: bool
     rule: str
     problem: str
+    repeat: int = 0
 
 
 _COLUMNS = (
-    "seq", "run_id", "prompt_id", "item", "request_key", "score", "extracted", "no_answer", "rule", "problem", "created_at",
+    "seq", "run_id", "prompt_id", "item", "request_key", "score", "extracted", "no_answer", "rule", "problem", "repeat", "created_at",
 )  # fmt: skip
 
 
@@ -35,25 +36,25 @@ def derive(tx: Transaction, completions: Sequence[StoredCompletion]) -> set[str]
     """Outcomes for every cell that waits for one of these completions, in any run; returns the runs that gained some."""
     by_key = {completion.request_key: completion for completion in completions}
     waiting = tx.rows(
-        "SELECT c.run_id, c.prompt_id, c.item, c.request_key, s.scorer, s.letters, i.answer FROM run_cell c "
+        "SELECT c.run_id, c.prompt_id, c.item, c.request_key, c.repeat, s.scorer, s.letters, i.answer FROM run_cell c "
         "JOIN run USING (run_id) JOIN sweep s USING (sweep_id) JOIN item i ON i.dataset_id = s.dataset_id AND i.position = c.item "
-        "LEFT JOIN outcome o ON o.run_id = c.run_id AND o.prompt_id = c.prompt_id AND o.item = c.item "
+        "LEFT JOIN outcome o ON o.run_id = c.run_id AND o.prompt_id = c.prompt_id AND o.item = c.item AND o.repeat = c.repeat "
         "WHERE o.seq IS NULL AND c.request_key IN (SELECT unnest(?::VARCHAR[])) ORDER BY c.run_id, c.position",
         list(by_key),
     )
     moment = now()
     rows: list[tuple[object, ...]] = []
-    for seq, (run_id, prompt_id, item, key, scorer, letters, answer) in zip(
+    for seq, (run_id, prompt_id, item, key, repeat, scorer, letters, answer) in zip(
         tx.next_seqs(len(waiting)), waiting, strict=True
     ):
         done = by_key[key]
         if done.error:
-            rows.append((seq, run_id, prompt_id, item, key, None, "", False, "", done.error, moment))
+            rows.append((seq, run_id, prompt_id, item, key, None, "", False, "", done.error, repeat, moment))
             continue
         scored = score(scorer, done.text, answer, letters)
         problem = CUT_OFF if done.finish == "length" else ""
         rows.append(
-            (seq, run_id, prompt_id, item, key, scored.value, scored.extracted, scored.no_answer, scored.rule, problem, moment)
+            (seq, run_id, prompt_id, item, key, scored.value, scored.extracted, scored.no_answer, scored.rule, problem, repeat, moment)
         )  # fmt: skip
     tx.append("outcome", _COLUMNS, rows)
     return {str(row[1]) for row in rows}
@@ -62,7 +63,7 @@ def derive(tx: Transaction, completions: Sequence[StoredCompletion]) -> set[str]
 def of_run(tx: Transaction, run_id: str, after: int = 0) -> list[Outcome]:
     """The outcomes of a run in the order in which they came, those behind event ``after``."""
     rows = tx.rows(
-        "SELECT seq, prompt_id, item, score, extracted, no_answer, rule, problem FROM outcome WHERE run_id = ? AND seq > ? "
+        "SELECT seq, prompt_id, item, score, extracted, no_answer, rule, problem, repeat FROM outcome WHERE run_id = ? AND seq > ? "
         "ORDER BY seq",
         run_id,
         after,
@@ -81,13 +82,13 @@ def cut_off(tx: Transaction, run_id: str) -> dict[str, int]:
     )
 
 
-def texts(tx: Transaction, run_id: str, prompt_id: str, items: Sequence[int]) -> dict[int, str]:
-    """The raw replies behind the outcomes of one prompt on these items."""
+def texts(tx: Transaction, run_id: str, prompt_id: str, items: Sequence[int]) -> dict[tuple[int, int], str]:
+    """The raw replies behind the outcomes of one prompt on these items, by item and repeat."""
     rows = tx.rows(
-        "SELECT o.item, any_value(c.text) FROM outcome o JOIN completion c ON c.request_key = o.request_key AND c.error = '' "
-        "WHERE o.run_id = ? AND o.prompt_id = ? AND o.item IN (SELECT unnest(?::BIGINT[])) GROUP BY o.item",
+        "SELECT o.item, o.repeat, any_value(c.text) FROM outcome o JOIN completion c ON c.request_key = o.request_key AND c.error = '' "
+        "WHERE o.run_id = ? AND o.prompt_id = ? AND o.item IN (SELECT unnest(?::BIGINT[])) GROUP BY o.item, o.repeat",
         run_id,
         prompt_id,
         list(items),
     )
-    return dict(rows)
+    return {(item, repeat): text for item, repeat, text in rows}

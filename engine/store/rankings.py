@@ -36,13 +36,17 @@ def keep(
     """Write the three tables of one run anew.
 
     ``cells`` are (seed, k, prompt id, sum of scores, n); ``pairs`` (seed, k, seed, k, tau_b, rho, top1, topm) of two
-    conditions; ``scores`` (prompt id, rank, sum, n, mean, low, high, no answer, failed).
+    conditions; ``scores`` (prompt id, rank, sum, n, mean, low, high, no answer, failed, flip rate).
     """
     moment = now()
     for table, columns, rows in (
         ("score_matrix", ("seed", "k", "prompt_id", "score_sum", "n"), cells),
         ("agreement", ("seed_a", "k_a", "seed_b", "k_b", "tau_b", "rho", "top1", "topm"), pairs),
-        ("ranking", ("prompt_id", "rank", "score_sum", "n", "mean", "low", "high", "no_answer", "failed"), scores),
+        (
+            "ranking",
+            ("prompt_id", "rank", "score_sum", "n", "mean", "low", "high", "no_answer", "failed", "flip_rate"),
+            scores,
+        ),
     ):
         tx.execute(f"DELETE FROM {table} WHERE run_id = ?", run_id)
         tx.append(table, ("run_id", "top", *columns, "updated_at"), [(run_id, top, *row, moment) for row in rows])

@@ -61,6 +61,7 @@ class RunCell:
     prompt_id: str
     item: int
     request_key: str
+    repeat: int = 0
 
 
 _FIELDS = (
@@ -92,8 +93,8 @@ def add_cells(tx: Transaction, run_id: str, cells: Sequence[RunCell]) -> None:
     """The prompts and items that a sweep's run is about, in plan order."""
     tx.append(
         "run_cell",
-        ("run_id", "prompt_id", "item", "request_key", "position"),
-        [(run_id, c.prompt_id, c.item, c.request_key, i) for i, c in enumerate(cells)],
+        ("run_id", "prompt_id", "item", "request_key", "repeat", "position"),
+        [(run_id, c.prompt_id, c.item, c.request_key, c.repeat, i) for i, c in enumerate(cells)],
     )
 
 
@@ -175,7 +176,7 @@ _OPEN = (
     "SELECT c.request_key, c.position FROM run_case c "
     "LEFT JOIN judgement j ON j.run_id = c.run_id AND j.trace_id = c.trace_id WHERE c.run_id = ? AND j.seq IS NULL "
     "UNION ALL SELECT c.request_key, c.position FROM run_cell c "
-    "LEFT JOIN outcome o ON o.run_id = c.run_id AND o.prompt_id = c.prompt_id AND o.item = c.item "
+    "LEFT JOIN outcome o ON o.run_id = c.run_id AND o.prompt_id = c.prompt_id AND o.item = c.item AND o.repeat = c.repeat "
     "WHERE c.run_id = ? AND o.seq IS NULL"
 )
 
@@ -196,7 +197,9 @@ def cases(tx: Transaction, run_id: str) -> list[RunCase]:
 
 def cells(tx: Transaction, run_id: str) -> list[RunCell]:
     """The cells of a sweep's run in plan order."""
-    rows = tx.rows("SELECT prompt_id, item, request_key FROM run_cell WHERE run_id = ? ORDER BY position", run_id)
+    rows = tx.rows(
+        "SELECT prompt_id, item, request_key, repeat FROM run_cell WHERE run_id = ? ORDER BY position", run_id
+    )
     return [RunCell(*row) for row in rows]
 
 

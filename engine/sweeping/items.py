@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 
 from engine.store import datasets, outcomes, prompts, runs, sweeps
 from engine.store.transaction import Transaction
@@ -23,6 +24,7 @@ class ItemOutcome:
     problem: str
     reply: str
     messages: tuple[Mapping[str, str], ...]
+    repeat: int = 0
 
     @property
     def is_cut_off(self) -> bool:
@@ -31,7 +33,7 @@ class ItemOutcome:
 
 
 def of_cell(tx: Transaction, run_id: str, seed: int, k: int, prompt_id: str) -> list[ItemOutcome]:
-    """The items that this condition draws, under this prompt; the wrong ones first."""
+    """The items that this condition draws, under this prompt, with each of their repeats; the wrong ones first."""
     from stats.subsets import draw
 
     run = runs.get(tx, run_id)
@@ -40,17 +42,17 @@ def of_cell(tx: Transaction, run_id: str, seed: int, k: int, prompt_id: str) -> 
     positions = [pool[int(index)] for index in draw(seed, len(pool), k)]
     prompt = prompts.by_id(tx, [prompt_id])[prompt_id]
     items = datasets.items(tx, sweep.dataset_id, positions)
-    by_item = {o.item: o for o in outcomes.of_run(tx, run.run_id) if o.prompt_id == prompt_id}
+    given = {(o.item, o.repeat): o for o in outcomes.of_run(tx, run.run_id) if o.prompt_id == prompt_id}
     replies = outcomes.texts(tx, run.run_id, prompt_id, positions)
     found = []
-    for position in positions:
-        item, outcome = items[position], by_item.get(position)
+    for position, repeat in product(positions, range(sweep.repeats)):
+        item, outcome = items[position], given.get((position, repeat))
         text = next((item.fields[name] for name in prompt.fields if name in item.fields), "")
         found.append(
             ItemOutcome(
                 item.item_id, text, item.answer, outcome.score if outcome else None, outcome.extracted if outcome else "",
                 bool(outcome and outcome.no_answer), outcome.rule if outcome else "", outcome.problem if outcome else "",
-                replies.get(position, ""), tuple(prompt.messages(item.fields)),
+                replies.get((position, repeat), ""), tuple(prompt.messages(item.fields)), repeat,
             )
         )  # fmt: skip
     return sorted(found, key=lambda item: (item.score is None, item.score or 0.0, not item.no_answer))

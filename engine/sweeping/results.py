@@ -27,7 +27,9 @@ MAX_AGREEMENT_CONDITIONS = 200
 class PromptScore:
     """One prompt over all items with an outcome; while outcomes still come, over those that all prompts have answered.
 
-    ``rank`` is 1 for the best; tied prompts share the average place. ``no_answer`` are among the ``n``, ``failed`` not.
+    ``rank`` is 1 for the best; tied prompts share the average place. ``no_answer`` and ``failed`` are replies, of which
+    there are as many to an item as repeats; an item with a failed one counts with the others. ``flip_rate`` is None
+    without repeats (`stats.flips`).
     """
 
     prompt_id: str
@@ -40,6 +42,7 @@ class PromptScore:
     high: float | None
     no_answer: int
     failed: int
+    flip_rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,35 +81,37 @@ class SweepResults:
 
 @dataclass
 class OutcomeMatrix:
-    """The outcomes of one run as a pool x prompts matrix that grows with the run: only new rows are read."""
+    """The outcomes of one run, pool x prompts, that grow with the run: only new rows are read.
+
+    ``replies`` is [4, pool, prompts]: how many came, scored or failed; how many were scored; the sum of their scores; how
+    many of them had no answer.
+    """
 
     run_id: str
     seen: int = 0
-    scores: NDArray[np.float64] | None = None
-    unanswered: NDArray[np.bool_] | None = None
+    replies: NDArray[np.float64] | None = None
     failed: dict[str, int] = field(default_factory=dict)
     done: int = 0
 
     def update(self, tx: Transaction, sweep: Sweep) -> NDArray[np.float64]:
-        """Take in what came since; nan stands where there is no outcome yet, or the request failed."""
+        """Take in what came since; the mean over repeats, nan where some have not come yet or all failed."""
         import numpy as np
 
         pool = {position: index for index, position in enumerate(sweep.pool_items)}
         column = {prompt_id: index for index, (prompt_id, _) in enumerate(sweep.prompts)}
-        if self.scores is None:
-            self.scores = np.full((len(pool), len(column)), np.nan)
-            self.unanswered = np.zeros(self.scores.shape, dtype=bool)
+        if self.replies is None:
+            self.replies = np.zeros((4, len(pool), len(column)))
         for outcome in outcomes.of_run(tx, self.run_id, self.seen):
             self.seen = outcome.seq
             self.done += 1
+            cell = pool[outcome.item], column[outcome.prompt_id]
             if outcome.score is None:
                 self.failed[outcome.prompt_id] = self.failed.get(outcome.prompt_id, 0) + 1
+                self.replies[:, *cell] += (1, 0, 0, 0)
                 continue
-            cell = pool[outcome.item], column[outcome.prompt_id]
-            self.scores[cell] = outcome.score
-            if self.unanswered is not None:
-                self.unanswered[cell] = outcome.no_answer
-        return self.scores
+            self.replies[:, *cell] += (1, 1, outcome.score, outcome.no_answer)
+        came, scored, sums, _ = self.replies
+        return np.where((came == sweep.repeats) & (scored > 0), sums / np.maximum(scored, 1), np.nan)
 
 
 def measure(
@@ -132,8 +137,8 @@ def measure(
         sweep,
         known.done,
         sweep.needed_cells,
-        _scores(sweep, known, sweep.needed_cells),
-        values.copy(),
+        _scores(sweep, known, values),
+        values,
         matrix,
         ranks,
         agreement,
@@ -151,6 +156,7 @@ def results_json(results: SweepResults) -> dict[str, Any]:
     return {
         "run": results.run.run_id, "sweep": results.sweep.sweep_id, "name": results.sweep.name, "status": results.run.status,
         "model": results.sweep.model_id, "dataset": results.sweep.dataset_id, "scorer": results.sweep.scorer,
+        "repeats": results.sweep.repeats, "temperature": results.sweep.sampling.get("temperature", 0),
         "needed": results.run.needed, "cached": results.run.cached, "awaited": results.run.awaited,
         "to_run": results.run.to_run, "done": results.done, "complete": results.complete,
         "prompts": [asdict(score) for score in results.ranked],
@@ -177,27 +183,29 @@ def comparable(outcomes: NDArray[np.float64], *, complete: bool) -> NDArray[np.f
     return shared
 
 
-def _scores(sweep: Sweep, known: OutcomeMatrix, needed: int) -> tuple[PromptScore, ...]:
+def _scores(sweep: Sweep, known: OutcomeMatrix, outcomes: NDArray[np.float64]) -> tuple[PromptScore, ...]:
     import numpy as np
 
+    from stats.flips import flip_rate
     from stats.prompt_means import prompt_mean
     from stats.ranks import fair_ranks
+    from stats.subsets import Condition, score_matrix
 
-    assert known.scores is not None and known.unanswered is not None
-    values = comparable(known.scores, complete=known.done == needed)
-    counted = ~np.isnan(values)
-    sums, counts = np.nansum(values, axis=0), np.count_nonzero(counted, axis=0)
-    no_answer = np.count_nonzero(known.unanswered & counted, axis=0)
-    with np.errstate(invalid="ignore"):
-        # One division of whole numbers, so that equal counts tie.
-        ranks = fair_ranks(np.where(counts > 0, sums / counts, np.nan))
+    assert known.replies is not None
+    values = comparable(outcomes, complete=known.done == sweep.needed_cells)
+    _, scored, right, unanswered = known.replies * ~np.isnan(values)
+    no_answer, flips = unanswered.sum(axis=0), flip_rate(right, scored)
+    whole = score_matrix(values, [Condition(0, len(values))])
+    sums, ranks = whole.sums[0], fair_ranks(whole.means[0])
     scores = []
     for column, (prompt_id, name) in enumerate(sweep.prompts):
-        mean = prompt_mean(values[:, column], binary=True)
+        mean = prompt_mean(values[:, column], binary=sweep.repeats == 1)
+        # Scores are shares of right replies: the t interval of a few items may reach beyond what there is.
+        low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (mean.low, mean.high))
         scores.append(
             PromptScore(
-                prompt_id, name, None if np.isnan(ranks[column]) else float(ranks[column]), float(sums[column]), mean.n,
-                mean.mean, mean.low, mean.high, int(no_answer[column]), known.failed.get(prompt_id, 0),
+                prompt_id, name, _known(ranks[column]), float(sums[column]), mean.n, mean.mean, low, high,
+                int(no_answer[column]), known.failed.get(prompt_id, 0), _known(flips[column]),
             )
         )  # fmt: skip
     return tuple(scores)
@@ -218,7 +226,7 @@ def _keep(tx: Transaction, results: SweepResults) -> None:
             (a.seed, a.k, b.seed, b.k, *_figures(results.agreement, i, j).values()) for i, a, j, b in _pairs(results)
         ],
         scores=[
-            (s.prompt_id, s.rank, s.score_sum, s.n, s.mean, s.low, s.high, s.no_answer, s.failed)
+            (s.prompt_id, s.rank, s.score_sum, s.n, s.mean, s.low, s.high, s.no_answer, s.failed, s.flip_rate)
             for s in results.scores
         ],
     )
@@ -227,6 +235,10 @@ def _keep(tx: Transaction, results: SweepResults) -> None:
 def _pairs(results: SweepResults) -> list[tuple[int, Any, int, Any]]:
     compared = results.matrix.conditions[: len(results.agreement.tau_b)]
     return [(i, a, j, b) for i, a in enumerate(compared) for j, b in enumerate(compared) if i < j]
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else float(value)
 
 
 def _figures(agreement: Agreement, i: int, j: int) -> dict[str, float | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from engine.backends.protocol import Request
 from engine.errors import Refused
@@ -20,7 +21,15 @@ from engine.sweeping import sweep as protocol
 from engine.sweeping.dataset import Dataset, Item
 from engine.sweeping.prompt import Prompt, check_fields
 from engine.sweeping.scoring import SCORERS, check_answer
-from engine.sweeping.sweep import BLOCK_ITEMS, FIRST_BLOCK_ITEMS, LETTERS, MAX_TOKENS, POOL_SEED, Sweep
+from engine.sweeping.sweep import (
+    BLOCK_ITEMS,
+    FIRST_BLOCK_ITEMS,
+    LETTERS,
+    MAX_TEMPERATURE,
+    MAX_TOKENS,
+    POOL_SEED,
+    Sweep,
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,8 @@ class SweepOrder:
     seeds: tuple[int, ...] = ()
     ks: tuple[int, ...] = ()
     max_tokens: int = 0
+    temperature: float = 0.0
+    repeats: int = 0
 
 
 def sweep_of(order: SweepOrder, model: Model) -> Sweep:
@@ -45,6 +56,17 @@ def sweep_of(order: SweepOrder, model: Model) -> Sweep:
         raise Refused("there is no prompt to sweep", kept="Nothing was run.", remedy="Give a file with prompts.")
     if order.max_tokens:
         protocol.check_number("max_tokens", order.max_tokens, "tokens a reply")
+    if order.repeats:
+        protocol.check_number("repeats", order.repeats, "repeats")
+    if not 0.0 <= order.temperature <= MAX_TEMPERATURE:
+        raise Refused(
+            f"temperature {order.temperature:g} does not lie between 0 and {MAX_TEMPERATURE:g}", kept="Nothing was run."
+        )
+    if order.repeats > 1 and not order.temperature:
+        raise Refused(
+            "greedy replies repeat word by word, so more than one repeat tells nothing", kept="Nothing was run.",
+            remedy="Give a temperature above 0 with repeats.",
+        )  # fmt: skip
     check_fields(order.prompts, order.dataset)
     letters = _letters(order.dataset) if order.scorer == "choice" else ""
     for item in order.dataset.items:
@@ -53,11 +75,14 @@ def sweep_of(order: SweepOrder, model: Model) -> Sweep:
     seeds = order.seeds or protocol.DEFAULT_SEEDS
     ks = tuple(sorted(order.ks)) or protocol.default_ks(pool)
     protocol.check(seeds, ks, pool, len(order.dataset.items))
-    sampling = {"temperature": 0, "max_tokens": order.max_tokens or MAX_TOKENS[order.scorer], "seed": 0}
+    # A whole number as a whole number: 0 and 0.0 are the same to a model and another key.
+    temperature = int(order.temperature) if order.temperature == int(order.temperature) else order.temperature
+    sampling = {"temperature": temperature, "max_tokens": order.max_tokens or MAX_TOKENS[order.scorer], "seed": 0}
     return Sweep(
         dataset_id=order.dataset.dataset_id, dataset_items=len(order.dataset.items), scorer=order.scorer,
         model_id=model.model_id, prompts=tuple((p.prompt_id, p.name) for p in order.prompts), pool=pool, seeds=seeds, ks=ks,
         sampling=sampling, letters=letters, pool_seed=POOL_SEED, name=f"{order.dataset.name} × {model.name}",
+        repeats=max(order.repeats, 1),
     )  # fmt: skip
 
 
@@ -95,7 +120,8 @@ def requests_of(tx: Transaction, run: Run) -> list[Request]:
 def _cells(sweep: Sweep, by_id: dict[str, Prompt], items: dict[int, Item]) -> list[tuple[RunCell, Request]]:
     """Items in a seeded random order, in blocks; inside a block by prompt, so that common prefixes follow each other.
 
-    The first blocks are small: all prompts have answered the same few items soon, and can be compared.
+    The first blocks are small: all prompts have answered the same few items soon, and can be compared. Each repeat has a
+    seed of its own, so that it can be had again.
     """
     pool = sweep.pool_items
     order = [pool[index] for index in sweep.needed_items]
@@ -104,11 +130,11 @@ def _cells(sweep: Sweep, by_id: dict[str, Prompt], items: dict[int, Item]) -> li
     begin, size = 0, FIRST_BLOCK_ITEMS
     while begin < len(order):
         for prompt_id, _ in sweep.prompts:
-            for position in order[begin : begin + size]:
+            for repeat, position in product(range(sweep.repeats), order[begin : begin + size]):
                 messages = by_id[prompt_id].messages(items[position].fields)
-                key = request_key(sweep.model_id, messages, sweep.sampling, None)
-                request = Request(key, messages, dict(sweep.sampling), None)
-                cells.append((RunCell(prompt_id, position, key), request))
+                sampling = {**sweep.sampling, "seed": repeat}
+                key = request_key(sweep.model_id, messages, sampling, None, repeat)
+                cells.append((RunCell(prompt_id, position, key, repeat), Request(key, messages, sampling, None)))
         begin, size = begin + size, min(2 * size, BLOCK_ITEMS)
     return cells
 

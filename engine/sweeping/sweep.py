@@ -19,10 +19,11 @@ BLOCK_ITEMS = 16
 """Items whose requests are planned together: inside a block by prompt, so that prompts stay comparable while a run goes."""
 MAX_SEEDS = 1000
 LETTERS = "ABCDEFGHIJ"
+MAX_TEMPERATURE = 2.0
 MAX_TOKENS = {"exact": 32, "choice": 32, "number": 512}
 """Room for a reply, by scorer, where nothing else is said."""
-LARGEST = {"max_tokens": 32768, "seeds": MAX_SEEDS}
-"""More than these is a slip of the hand: no model here replies at such length, no ranking needs so many seeds."""
+LARGEST = {"max_tokens": 32768, "seeds": MAX_SEEDS, "repeats": 24}
+"""More than these is a slip of the hand: no model here replies at such length, no ranking needs so many seeds or repeats."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Sweep:
     """Prompts x items x conditions on one model with one decoding setting.
 
     ``prompts`` are (prompt id, name) in the order of the file. The ``pool`` is what conditions draw from: so many items
-    of the dataset, themselves drawn with ``pool_seed``. A condition is a (seed, k) with k at most the pool.
+    of the dataset, themselves drawn with ``pool_seed``. A condition is a (seed, k) with k at most the pool. Where decoding
+    is not greedy each (prompt, item) may be asked ``repeats`` times; its outcome is the mean over them.
     """
 
     dataset_id: str
@@ -45,6 +47,7 @@ class Sweep:
     letters: str = "ABCD"
     pool_seed: int = POOL_SEED
     name: str = ""
+    repeats: int = 1
 
     @property
     def sweep_id(self) -> str:
@@ -52,6 +55,7 @@ class Sweep:
             [
                 self.dataset_id, self.scorer, self.letters, self.model_id, [list(p) for p in self.prompts], self.pool,
                 self.pool_seed, list(self.seeds), list(self.ks), dict(self.sampling),
+                *([self.repeats] if self.repeats > 1 else []),
             ]
         )[:16]  # fmt: skip
 
@@ -81,8 +85,8 @@ class Sweep:
 
     @property
     def needed_cells(self) -> int:
-        """How many (prompt, item) some condition touches; two that render the same request are two of them."""
-        return len(self.needed_items) * len(self.prompts)
+        """How many (prompt, item, repeat) some condition touches; two that render the same request are two of them."""
+        return len(self.needed_items) * len(self.prompts) * self.repeats
 
 
 def default_ks(pool: int) -> tuple[int, ...]:

@@ -56,7 +56,9 @@ def total(request: Request) -> str:
     """The right sum, one more, or no number at all; which of them follows from the text."""
     content = request.messages[-1]["content"]
     skill, _, question = content.removeprefix("skill ").partition(": ")
-    luck = zlib.crc32(content.encode()) % 10
+    # Greedy replies do not depend on the seed.
+    seed = request.sampling["seed"] if request.sampling.get("temperature") else ""
+    luck = zlib.crc32(f"{content}{seed}".encode()) % 10
     if luck == 9:
         return "I cannot say."
     right = sum(int(part) for part in question.split(" + "))

@@ -106,7 +106,8 @@ def test_equal_prompts_have_equal_sums_also_where_numbers_have_no_end() -> None:
 
 def test_whole_steps() -> None:
     assert whole_steps(np.array([[0.25, 1.0]]))[1:] == (100, True)
-    assert whole_steps(np.array([[1 / 3]]))[1:] == (1, False)
+    assert whole_steps(np.array([[1 / 3, 0.5], [1.0, 2 / 3]]))[1:] == (6, True)
+    assert whole_steps(np.array([[1 / 29]]))[1:] == (1, False)
     assert whole_steps(np.array([[2.0**60], [1.0]]))[1:] == (1, False)
 
 

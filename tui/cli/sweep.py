@@ -44,6 +44,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--k", default="", metavar="K,K", help="subset sizes (50,100,200 where there are so many items)"
     )
     parser.add_argument("--max-tokens", type=int, metavar="N", help="room for a reply (32; 512 for numbers)")
+    parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="of decoding (0, greedy)")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        metavar="R",
+        help="ask each item so often (1); more need a temperature, and show the flip rate",
+    )
     parser.add_argument("--top", type=int, default=3, metavar="M", help="size of the top set that is compared (3)")
     parser.add_argument("--z", type=float, default=1.0, help="how strongly LCB punishes a spread over conditions (1)")
     parser.add_argument("--model", default="", help="local model by name (the embedded one by default)")
@@ -58,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """0 when every cell has an outcome, 1 when the run did not finish or requests failed."""
     if args.top < 1 or not 0.0 <= args.z < math.inf:
         raise EvaldeskError("a sweep takes a top set of at least one, and a z from 0 on")
-    for name in ("items", "limit", "seeds", "max_tokens"):
+    for name in ("items", "limit", "seeds", "max_tokens", "repeats"):
         if getattr(args, name) is not None:
             check_number(name, getattr(args, name), f"--{name.replace('_', '-')}")
     workspace = Workspace(args.workspace)
@@ -66,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         "kind": "sweep", "prompts": [str(path.absolute()) for path in args.prompts], "dataset": str(args.dataset.absolute()),
         "answer": args.answer, "scorer": args.scorer, "items": args.items, "limit": args.limit,
         "seeds": list(range(1, args.seeds + 1)), "ks": numbers(args.k), "max_tokens": args.max_tokens, "model": args.model,
-        "dry_run": args.dry_run,
+        "temperature": args.temperature, "repeats": args.repeats, "dry_run": args.dry_run,
     }  # fmt: skip
     planned = requests.ask(workspace, body, create=True)
     if not args.json:

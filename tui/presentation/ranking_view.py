@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.sweeping.results import PromptScore, SweepResults
 from tui.presentation.lines import BLANK, Cell, Line, Span, line, pad, wrapped
-from tui.presentation.sweep_view import digits, share
+from tui.presentation.sweep_view import digits, right_of, share
 from tui.widgets.literal import one_line
 
 if TYPE_CHECKING:
@@ -48,6 +48,13 @@ def score_lines(results: SweepResults, ranking: Ranking, width: int) -> list[Lin
         legend = "● may be the best; ranks that are possible: each is right for all prompts at once with 95 %"
         left = f"; from the {decision.items:,} items that all prompts have answered" if decision.left_out else ""
         lines += [BLANK, *wrapped(legend + left, width, "dim")]
+    flips = sorted((s.flip_rate, one_line(s.name)) for s in ranked if s.flip_rate is not None)
+    if flips:
+        (least, steady), (most, unsteady) = flips[0], flips[-1]
+        said = f"Each item asked {results.sweep.repeats} times: of two replies one is right and one wrong in {share(least)} "
+        lines += wrapped(
+            said + (f"({steady}) to {share(most)} ({unsteady})" if most > least else "of the cases"), width, "dim"
+        )
     return lines
 
 
@@ -62,7 +69,7 @@ def _score_line(
         Span(pad(one_line(score.name), name_width), "strong"),
         Span(f"  {share(score.mean):>5}  "),
         Span(f"{interval:<15} ", "dim"),
-        Span(f"{f'{score.score_sum:g} of {score.n}':>10}  "),
+        Span(f"{right_of(score.score_sum, score.n):>10}  "),
         Span(interval_bar(score.mean, score.low, score.high, low, high, room), "accent"),
     )
 

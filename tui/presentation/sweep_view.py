@@ -31,13 +31,19 @@ def share(value: float | None, places: int = 3) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
+def right_of(total: float, n: int) -> str:
+    """``18 of 30``; where items were asked several times ``17.7 of 30``."""
+    return f"{total:g} of {n}" if total == round(total) else f"{total:.1f} of {n}"
+
+
 def order_text(planned: Mapping[str, Any]) -> str:
     """What a sweep would take, before it starts or just after."""
     seconds = planned.get("seconds")
     about = f", about {duration(seconds)}" if seconds and planned["to_run"] else ""
     ks = "/".join(map(str, planned["ks"]))
+    repeats = f" × {planned['repeats']} repeats" if planned["repeats"] > 1 else ""
     return (
-        f"{counted(planned['prompts'], 'prompt')} × {counted(planned['items'], 'item')}, "
+        f"{counted(planned['prompts'], 'prompt')} × {counted(planned['items'], 'item')}{repeats}, "
         f"{counted(len(planned['seeds']), 'seed')} × k {ks}: "
         f"{plan_text(planned['needed'], planned['cached'], planned['awaited'])}{about}"
     )
@@ -48,6 +54,7 @@ def protocol_text(sweep: Sweep) -> str:
     ks = "/".join(map(str, sweep.ks))
     whole = "" if sweep.pool == sweep.dataset_items else f" (of {sweep.dataset_items:,})"
     decoding = "greedy" if not sweep.sampling.get("temperature") else f"temperature {sweep.sampling['temperature']}"
+    decoding += f" × {sweep.repeats}" if sweep.repeats > 1 else ""
     return (
         f"{counted(len(sweep.prompts), 'prompt')} · {counted(sweep.pool, 'item')}{whole} · "
         f"{counted(len(sweep.seeds), 'seed')} × k {ks} · "
@@ -114,7 +121,7 @@ def score_readout(results: SweepResults, row: int, column: int, width: int) -> s
     condition = results.matrix.conditions[row]
     name = one_line(results.sweep.prompts[column][1])
     total, n = float(results.matrix.sums[row, column]), int(results.matrix.counts[row, column])
-    mean = f"{total:g} of {n} right ({share(total / n)})" if n else "nothing yet"
+    mean = f"{right_of(total, n)} right ({share(total / n)})" if n else "nothing yet"
     where, said = f"seed {condition.seed}, k {condition.k} × {column + 1} ", f": {mean}, coverage {n} of {condition.k}"
     return f"{where}{shortened(name, max(width - cell_len(where + said), LEAST_NAME))}{said}"
 
@@ -123,6 +130,7 @@ def legend_lines(results: SweepResults, width: int, cut_off: Mapping[str, int] |
     """The prompts by the number of their column, with what each has so far; ``cut_off`` replies by prompt id."""
     cut_off = cut_off or {}
     figures = f" {'mean':>6} {'right':>12}{'no answer':>11}{'failed':>8}" + (f"{'cut off':>9}" if cut_off else "")
+    figures += f"{'flips':>7}" if results.sweep.repeats > 1 else ""
     longest = max((cell_len(one_line(score.name)) for score in results.scores), default=0)
     name_width = max(min(max(longest, len("prompt")), width - 4 - len(figures)), LEAST_NAME)
     lines = [line((f"{'':>3} {pad('prompt', name_width)}{figures}", "dim"))]
@@ -130,13 +138,14 @@ def legend_lines(results: SweepResults, width: int, cut_off: Mapping[str, int] |
         (
             Span(f"{number:>3} "),
             Span(pad(one_line(score.name), name_width), "strong"),
-            Span(f" {share(score.mean):>6} {f'{score.score_sum:g} of {score.n}':>12}"),
+            Span(f" {share(score.mean):>6} {right_of(score.score_sum, score.n):>12}"),
             Span(f"{score.no_answer:>11}", "warn" if score.no_answer else "dim"),
             Span(f"{score.failed:>8}", "fail" if score.failed else "dim"),
             Span(
                 f"{cut_off.get(score.prompt_id, 0):>9}" if cut_off else "",
                 "warn" if score.prompt_id in cut_off else "dim",
             ),
+            Span(f"{share(score.flip_rate):>7}" if results.sweep.repeats > 1 else ""),
         )
         for number, score in enumerate(results.scores, 1)
     ]
@@ -153,9 +162,10 @@ def ranking_row(prompt: Mapping[str, Any] | PromptScore, name_width: int) -> str
     interval = f"[{share(given['low'])}, {share(given['high'])}]" if given["low"] is not None else ""
     none = f"  no answer {given['no_answer']}" if given["no_answer"] else ""
     failed = f"  failed {given['failed']}" if given["failed"] else ""
+    flips = "" if given["flip_rate"] is None else f"  flips {share(given['flip_rate'])}"
     return (
         f"{rank:>5}  {pad(one_line(given['name']), name_width)}  {share(given['mean']):>5}  {interval:<14}  "
-        f"{given['score_sum']:g} of {given['n']}{none}{failed}"
+        f"{right_of(given['score_sum'], given['n'])}{none}{failed}{flips}"
     )
 
 
@@ -184,7 +194,13 @@ def item_lines(item: ItemOutcome, width: int) -> list[Line]:
     if item.score is None:
         verdict = "failed" if item.problem else "no outcome yet"
     lines = [
-        line(("item ", "dim"), one_line(item.item_id), ("   reference ", "dim"), one_line(item.answer)),
+        line(
+            ("item ", "dim"),
+            one_line(item.item_id),
+            (f", repeat {item.repeat + 1}" if item.repeat else "", "dim"),
+            ("   reference ", "dim"),
+            one_line(item.answer),
+        ),
     ]
     how = f"   by {one_line(item.rule) or '–'}   "
     room = width - len("read ") - cell_len(how) - len(verdict)

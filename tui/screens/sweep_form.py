@@ -19,7 +19,7 @@ from engine import requests
 from engine.errors import EvaldeskError
 from engine.store import settings
 from engine.sweeping.scoring import SCORERS
-from engine.sweeping.sweep import DEFAULT_SEEDS, check_number
+from engine.sweeping.sweep import DEFAULT_SEEDS, MAX_TEMPERATURE, check_number
 from tui.desk import Desk
 from tui.presentation.lines import whole_number
 from tui.presentation.sweep_view import order_text
@@ -35,6 +35,8 @@ FIELDS = (
     ("seeds", "seeds", "5"),
     ("ks", "k", "50,100,200 where there are so many items"),
     ("max_tokens", "tokens a reply", "32; 512 for numbers"),
+    ("temperature", "temperature", "0, greedy"),
+    ("repeats", "repeats", "1; more need a temperature"),
     ("model", "model", "the embedded one"),
 )
 _TITLES = {name: title.partition(":")[0] for name, title, _ in FIELDS}
@@ -136,8 +138,23 @@ def order_of(values: dict[str, str]) -> dict[str, Any]:
         "seeds": list(range(1, (_number(values, "seeds") or len(DEFAULT_SEEDS)) + 1)),
         "ks": [_whole("ks", part) for part in values["ks"].replace(",", " ").split()],
         "max_tokens": _number(values, "max_tokens"),
+        "temperature": _temperature(values["temperature"]),
+        "repeats": _number(values, "repeats"),
         "model": values["model"],
     }
+
+
+def _temperature(text: str) -> float:
+    try:
+        value = float(text or 0)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value <= MAX_TEMPERATURE:
+        raise EvaldeskError(
+            f"temperature: {text!r} is no number between 0 and {MAX_TEMPERATURE:g}",
+            remedy="Leave it empty for 0, greedy.",
+        )
+    return value
 
 
 def _number(values: dict[str, str], name: str) -> int:

@@ -128,6 +128,14 @@ def test_a_repeated_request_gives_the_same_reply_as_the_first_time(single: Llama
     assert second.cached_tokens == 0
 
 
+def test_above_temperature_0_the_seed_decides_the_reply(single: LlamaCpp) -> None:
+    replies = [
+        _run(single, [_request("t", "Tell a story.", temperature=1.5, seed=seed, max_tokens=12)])["t"].text
+        for seed in (0, 1, 0)
+    ]
+    assert replies[0] == replies[2] != replies[1]
+
+
 def test_a_common_beginning_is_computed_once(single: LlamaCpp) -> None:
     system = "A third task. " + PREFIX
     done = _run(single, [_request(f"p{n}", f"Case {n}.", system=system, max_tokens=1) for n in range(3)])

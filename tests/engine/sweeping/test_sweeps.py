@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from engine import kept_figures
+from engine.backends.protocol import Request
 from engine.errors import EvaldeskError, Refused
 from engine.ranking.outcomes import OutcomeTable
 from engine.ranking.ranking import RankingOptions, rank_outcomes
@@ -45,8 +46,6 @@ KILL_SEEDS = [int(seed) for seed in os.environ.get("EVALDESK_KILL_SEEDS", "1").s
 
 def expected(sweeper: Sweeper) -> np.ndarray:
     """Pool x prompts: what the scripted model gets right, worked out from its texts alone."""
-    from engine.backends.protocol import Request
-
     order = sweeper.order
     pool = [int(i) for i in draw(0, len(order.dataset.items), order.items)]
     matrix = np.zeros((len(pool), len(order.prompts)))
@@ -95,6 +94,54 @@ def test_more_conditions_on_the_same_items_cost_nothing(sweeper: Sweeper) -> Non
     assert found.run.to_run == 0
     assert len(found.matrix.conditions) == 16
     assert len(sweeper.generated()) == count
+
+
+def test_repeats_are_asked_each_once_and_their_mean_is_the_outcome(sweeper: Sweeper) -> None:
+    order = replace(sweeper.order, temperature=0.7, repeats=3)
+    found = sweeper.swept(order)
+    assert (found.run.needed, found.sweep.repeats, found.complete) == (30 * 3 * 3, 3, True)
+    assert len(sweeper.generated()) == len(set(sweeper.generated())) == 270
+    pool = [int(i) for i in draw(0, len(order.dataset.items), order.items)]
+    right = np.zeros((30, 3))
+    for row, position in enumerate(pool):
+        item = order.dataset.items[position]
+        for column, prompt in enumerate(order.prompts):
+            for seed in range(3):
+                said = total(Request("", prompt.messages(item.fields), {"temperature": 0.7, "seed": seed}))
+                right[row, column] += said == f"The answer is {item.answer}."
+    assert found.outcomes == pytest.approx(right / 3)
+    assert set(right.ravel()) == {0, 1, 2, 3}
+    flips = (2 * right * (3 - right) / 6).mean(axis=0)
+    for score, column in zip(found.scores, range(3), strict=True):
+        assert (score.n, score.score_sum) == (30, pytest.approx(right[:, column].sum() / 3))
+        assert score.flip_rate == pytest.approx(flips[column])
+        assert score.low is not None and score.low < score.mean < score.high
+    kept = sweeper.rows("SELECT flip_rate FROM ranking ORDER BY rowid")
+    assert [rate for (rate,) in kept] == [score.flip_rate for score in found.scores]
+    replies = sweeper.store.call(items.of_cell, found.run.run_id, 1, 10, order.prompts[0].prompt_id)
+    assert len(replies) == 30 and {reply.repeat for reply in replies} == {0, 1, 2}
+    again = sweeper.start(order)
+    assert (again.to_run, again.cached) == (0, 270)
+    assert sweeper.start(replace(order, repeats=4)).to_run == 90
+    said = ranked.ranked_json(found, 1.0)
+    assert (said["repeats"], said["temperature"]) == (3, 0.7) and said["advice"]
+
+
+def test_a_sweep_with_one_repeat_is_the_sweep_that_it_was(sweeper: Sweeper) -> None:
+    run = sweeper.start()
+    sweeper.finish(run)
+    assert sweeper.start(replace(sweeper.order, repeats=1)).sweep_id == run.sweep_id
+    assert sweeper.results(run).scores[0].flip_rate is None
+
+
+def test_repeats_of_greedy_replies_are_refused(sweeper: Sweeper) -> None:
+    with pytest.raises(Refused, match="greedy"):
+        sweeper.start(replace(sweeper.order, repeats=2))
+    for wrong in (replace(sweeper.order, temperature=-0.1), replace(sweeper.order, temperature=2.5)):
+        with pytest.raises(Refused, match="temperature"):
+            sweeper.start(wrong)
+    with pytest.raises(Refused, match="repeats"):
+        sweeper.start(replace(sweeper.order, temperature=1.0, repeats=1000))
 
 
 def test_the_tables_equal_what_the_screens_show(sweeper: Sweeper) -> None:
