@@ -24,6 +24,10 @@ def load_backend(name: str) -> Backend:
         from engine.backends.llamacpp import LlamaCpp
 
         return LlamaCpp()
+    if name == "openai_api":
+        from engine.backends.openai_api import OpenAiApi
+
+        return OpenAiApi()
     if ":" in name and os.environ.get(TEST_BACKENDS_VARIABLE) == "1":
         module, _, attribute = name.partition(":")
         backend: Backend = getattr(importlib.import_module(module), attribute)()

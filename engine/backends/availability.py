@@ -38,7 +38,7 @@ def check_backend(name: str) -> Availability:
         "exllamav2": lambda: _exllama("exllamav2"),
         "exllamav3": lambda: _exllama("exllamav3"),
         "llamacpp": _llamacpp,
-        "openai_api": lambda: Availability(False, f"{_NOT_YET}; {_MEANWHILE}", None),
+        "openai_api": _openai_api,
     }
     return checks[name]()
 
@@ -65,6 +65,13 @@ def _llamacpp() -> Availability:
     lines = tried.stderr.strip().splitlines()
     why = lines[-1][:300] if lines and tried.returncode > 0 else f"the process ended with code {tried.returncode}"
     return Availability(False, f"the package xllamacpp does not load here: {why}; reinstall it", version)
+
+
+def _openai_api() -> Availability:
+    version = _version("aiohttp")
+    if importlib.util.find_spec("aiohttp") is None:
+        return Availability(False, "the package aiohttp is not installed; install evaldesk[openai]", None)
+    return Availability(True, "for servers that evaldesk models add registers; none is contacted before a run", version)
 
 
 def _exllama(package: str) -> Availability:

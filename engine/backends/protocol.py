@@ -65,7 +65,12 @@ class Completion:
     completion_tokens: int = 0
     seconds: float = 0.0
     error: str = ""
+    is_final: bool = False
+    """Whether an error would only come again, so that trying the request again is pointless."""
+    served_by: str = ""
+    """What a server calls the model that answered; "" for a backend that loads its model itself."""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    """What only this adapter tells; ``cost`` (in the currency of the prices that were set) is kept with the result."""
 
 
 class Backend(Protocol):

@@ -17,9 +17,9 @@ from engine.errors import EvaldeskError
 from engine.plain_files import open_plain
 from engine.runs.durable import cannot_write, sync_folder, write_all
 
-TEXTS = ("text", "finish", "error", "backend", "backend_version")
+TEXTS = ("text", "finish", "error", "backend", "backend_version", "served_by")
 COUNTS = ("prompt_tokens", "cached_tokens", "completion_tokens")
-NUMBERS = ("seconds", "at")
+NUMBERS = ("seconds", "at", "cost")
 
 _BLOCK = 1 << 20
 

@@ -58,6 +58,7 @@ class Worker:
         self.ticket = ""
         self.spool: Spool | None = None
         self.counted = False
+        self.served_by = ""
         before = read_state(run_dir)
         # The counts of the starts before stay until plan and spool are counted: a run never looks as if all were lost.
         state = replace(
@@ -82,6 +83,7 @@ class Worker:
             self.spool = Spool(self.run_dir.results)
             for line in stream_results(self.run_dir.results):
                 self.progress.count(line)
+                self.served_by = line["served_by"] or self.served_by
             self.refill()
             self.counted = True
             status = self.wanted()
@@ -182,7 +184,12 @@ class Worker:
         if not completions and backend.in_flight == 0:
             completions = [Completion(key, error="the backend lost this request") for key in self.in_flight]
         lines: list[Mapping[str, Any]] = []
+        changed: EvaldeskError | None = None
         for completion in completions:
+            changed = changed or self.check_served(completion)
+            if changed is not None:
+                # What came before it in this batch is written down first.
+                continue
             request = self.in_flight.pop(completion.key, None)
             if request is None:
                 continue
@@ -190,7 +197,7 @@ class Worker:
                 self.attempts[request.key] = tries = self.attempts.get(request.key, 0) + 1
                 if stopping is not None and stopping is not RunStatus.PAUSED:
                     continue
-                if tries < ATTEMPTS:
+                if tries < ATTEMPTS and not completion.is_final:
                     self.pending.appendleft(request)
                     continue
             lines.append(result_line(completion, info))
@@ -198,6 +205,21 @@ class Worker:
             self.spool.append(lines)
             for line in lines:
                 self.progress.count(line)
+        if changed is not None:
+            raise changed
+
+    def check_served(self, completion: Completion) -> EvaldeskError | None:
+        """The error for a reply that another model, or snapshot of it, gave than those before in this run."""
+        before, now = self.served_by, completion.served_by
+        self.served_by = before or now
+        if not now or now == self.served_by:
+            return None
+        return EvaldeskError(
+            f"the server answers with {now!r} now, and answered with {before!r} before: replies of two models would be mixed",
+            where=self.description.model.path if self.description else "",
+            kept=f"The replies of {before!r} are kept, none of {now!r} was written down.",
+            remedy=f"To go on with the new one, add the server again with --snapshot {now} and plan a new run.",
+        )
 
     def say(self, status: RunStatus, message: str) -> None:
         """Bring state.json up to date, if it is time to."""
@@ -259,7 +281,9 @@ def result_line(completion: Completion, info: ModelInfo) -> dict[str, Any]:
         "seconds": completion.seconds,
         "error": completion.error,
         "backend": info.backend,
-        "backend_version": info.backend_version,
+        "backend_version": completion.served_by or info.backend_version,
+        "served_by": completion.served_by,
+        "cost": completion.extra.get("cost", 0.0),
         "at": time.time(),
     }
 

