@@ -17,6 +17,7 @@ from typing import Any
 from engine.backends.availability import check_backends
 from engine.errors import EvaldeskError
 from engine.models.registry import GET_REMEDY, find_models, models_home
+from engine.models.servers import ServerModel
 
 LOW_DISK_BYTES = 2**30
 _LIBRARIES = ("textual", "rich", "duckdb", "numpy", "scipy")
@@ -59,7 +60,10 @@ def _models(findings: list[str]) -> dict[str, Any]:
     for model in found:
         entry = {"name": model.name, "backend": model.backend, "path": str(model.path), "size": model.size}
         try:
-            entry |= {"fingerprint": model.fingerprint.short, "problem": ""}
+            problem = model.problem if isinstance(model, ServerModel) else ""
+            entry |= {"fingerprint": model.fingerprint.short, "problem": problem}
+            if problem:
+                findings.append(f"The server {model.name} cannot be used: {problem}.")
         except EvaldeskError as error:
             entry |= {"fingerprint": None, "problem": str(error)}
             findings.append(f"A model cannot be used: {error}")

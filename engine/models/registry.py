@@ -1,4 +1,4 @@
-"""The models on this machine: what lies in the models folder, and SmolLM2 where its package is installed."""
+"""The models that can be used: the models folder, SmolLM2 where its package is installed, and registered servers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine.errors import EvaldeskError
 from engine.models.fingerprint import Fingerprint, fingerprint
+from engine.models.servers import ServerModel, server_models
 
 MODELS_VARIABLE = "EVALDESK_MODELS_DIR"
 SMOLLM2 = "SmolLM2-135M-Instruct"
@@ -47,8 +48,17 @@ def models_home() -> Path:
     return user_data_path("evaldesk") / "models"
 
 
-def find_models() -> list[FoundModel]:
-    """All models found: SmolLM2 first, then by name. A copy of SmolLM2 beside its package is listed once."""
+def find_models() -> list[FoundModel | ServerModel]:
+    """All models found: SmolLM2 first, then by name, servers last. A copy of SmolLM2 beside its package is listed once.
+
+    A name that a server has is the server's: a file that came later under it is left out.
+    """
+    servers = sorted(server_models(), key=lambda model: model.name.casefold())
+    named = {model.name.casefold() for model in servers}
+    return [*(model for model in _local_models() if model.name.casefold() not in named), *servers]
+
+
+def _local_models() -> list[FoundModel]:
     found = [_model(path, "package") for path in _package_files()]
     home = models_home()
     if home.is_dir():
@@ -61,7 +71,7 @@ def find_models() -> list[FoundModel]:
     return sorted(found, key=lambda model: (model.name != SMOLLM2, model.name.casefold()))
 
 
-def model_by_name(name: str) -> FoundModel:
+def model_by_name(name: str) -> FoundModel | ServerModel:
     """The model of this name, letter case aside; ``smollm2`` names the embedded one. Raises EvaldeskError if absent."""
     wanted = SMOLLM2.casefold() if name.casefold() == "smollm2" else name.casefold()
     found = find_models()
@@ -71,12 +81,12 @@ def model_by_name(name: str) -> FoundModel:
     listed = ", ".join(model.name for model in found) or "none"
     raise EvaldeskError(
         f"there is no model called {name!r}; found: {listed}",
-        remedy=f"Put a .gguf file into {models_home()}. {GET_REMEDY}",
+        remedy=f"Put a .gguf file into {models_home()}, or register a server with: evaldesk models add. {GET_REMEDY}",
     )
 
 
-def default_model() -> FoundModel:
-    """SmolLM2 where it is found, else the first model by name; raises EvaldeskError when there is none."""
+def default_model() -> FoundModel | ServerModel:
+    """SmolLM2 where it is found, else the first local model by name, else the first server; raises EvaldeskError when there is none."""
     found = find_models()
     if not found:
         raise EvaldeskError("no model was found", remedy=f"{GET_REMEDY}, or put a .gguf file into {models_home()}.")

@@ -37,7 +37,8 @@ def _print(found: dict[str, Any]) -> None:
         )
     print_line("models")
     for model in found["models"]["found"]:
-        print_line(f"  {model['name']} ({model['size'] / 2**20:.0f} MB): {model['problem'] or model['path']}")
+        size = f"{model['size'] / 2**20:.0f} MB" if model["size"] else "server"
+        print_line(f"  {model['name']} ({size}): {model['problem'] or model['path']}")
     print_line(f"  folder: {found['models']['folder']}")
     terminal = found["terminal"]
     print_line(

@@ -26,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--new", action="store_true", help="build a new version from the criterion and two critiques of the build pile"
     )
-    parser.add_argument("--model", default="", help="local model by name (the embedded one by default)")
+    parser.add_argument("--model", default="", help="a model that evaldesk models lists (the embedded one by default)")
     parser.add_argument("--dry-run", action="store_true", help="say what would be generated, start nothing")
     parser.add_argument("--no-follow", action="store_true", help="start the run and leave it to the background")
     parser.add_argument("--json", action="store_true", help="one JSON object")
