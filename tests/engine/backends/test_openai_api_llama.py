@@ -78,11 +78,13 @@ def test_replies_and_judgements_come_with_their_usage(llama: Listening) -> None:
 def test_a_wrong_key_stops_before_anything_is_generated(llama: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLAMA_KEY", "wrong-key-wrong-key")
     backend = OpenAiApi(Backoff(base=0.01, tries=2))
-    # This server shows its list of models to anyone, and refuses the first request.
-    backend.load(spec(llama))
     with pytest.raises(EvaldeskError, match="refuses the key in LLAMA_KEY"):
-        carry_out(backend, [request("k")])
-    backend.close()
+        backend.load(spec(llama))
+
+
+def test_a_model_that_it_does_not_have_stops_the_load_and_is_told_apart_by_the_reply(llama: Listening) -> None:
+    with pytest.raises(EvaldeskError, match=f"answers with the model '{ALIAS}' where 'gpt-x' is asked for"):
+        OpenAiApi().load(spec(llama, "gpt-x"))
 
 
 def test_a_request_that_is_too_long_is_its_own_error(llama: Listening) -> None:
