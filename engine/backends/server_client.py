@@ -29,6 +29,7 @@ _BYTES_A_TOKEN = 3.5
 _REPLY_TOKENS = 256
 """What a reply without max_tokens is taken to need, before its usage is known."""
 _SHOWN = 8
+_encode = json.JSONEncoder(ensure_ascii=False, default=dict).encode
 _FORM_REFUSED = (400, 404, 415, 422, 501)
 
 
@@ -47,7 +48,7 @@ class ServerClient:
         self._form: Form | None = None
         self._finding_form = asyncio.Lock()
         self._tokens_field = "max_tokens"
-        self._right_names: set[str] = set()
+        self._right_names: dict[str, str] = {}
         self._offered: list[str] = []
 
     async def open(self) -> int:
@@ -71,9 +72,8 @@ class ServerClient:
 
     async def complete(self, request: Request) -> Completion:
         """The completion of one request, or its error."""
-        unknown = sorted(set(request.sampling) - _SAMPLING)
-        if unknown:
-            text = f"servers know no sampling field {', '.join(unknown)}"
+        if not request.sampling.keys() <= _SAMPLING:
+            text = f"servers know no sampling field {', '.join(sorted(set(request.sampling) - _SAMPLING))}"
             return Completion(request.key, error=one_line(text, self._key), is_final=True)
         try:
             if request.schema is not None:
@@ -139,12 +139,11 @@ class ServerClient:
         if field != "max_tokens" and "max_tokens" in body:
             body[field] = body.pop("max_tokens")
         # A lone surrogate has no UTF-8 form, and becomes a question mark.
-        data = json.dumps(body, ensure_ascii=False, default=dict).encode("utf-8", "replace")
+        data = _encode(body).encode("utf-8", "replace")
         return data, int(len(data) / _BYTES_A_TOKEN) + int(sampling.get("max_tokens") or _REPLY_TOKENS)
 
     def _completion(self, key: str, reply: ChatReply, text: str, seconds: float, extra: dict[str, Any]) -> Completion:
-        self._check_name(reply.served)
-        options = self._options
+        served, options = self._check_name(reply.served), self._options
         if options.price_in or options.price_out:
             spent = reply.prompt_tokens * options.price_in + reply.completion_tokens * options.price_out
             extra["cost"] = spent / 1e6
@@ -156,19 +155,18 @@ class ServerClient:
             cached_tokens=min(reply.cached_tokens, reply.prompt_tokens),
             completion_tokens=reply.completion_tokens,
             seconds=seconds,
-            served_by=one_line(reply.served, self._key),
+            served_by=served,
             extra=extra,
         )
 
-    def _check_name(self, served: str) -> None:
-        """Raise Failure when the reply comes from another model than was asked for."""
-        if served in self._right_names:
-            return
-        wanted = self._address.snapshot or self._address.model
+    def _check_name(self, served: str) -> str:
+        """The name of the model that answered, fit to be kept; raises Failure when it is another one than was asked for."""
+        if (known := self._right_names.get(served)) is not None:
+            return known
+        wanted, named = self._address.snapshot or self._address.model, one_line(served, self._key)
         if is_same_model(self._address.model, served, self._address.snapshot):
-            self._right_names.add(served)
-            return
-        named = one_line(served, self._key)
+            self._right_names[served] = named
+            return named
         raise Failure(
             Meaning.RUN, f"the server answers with the model {named!r} where {wanted!r} is asked for",
             remedy=f"If that is meant, remove the server and add it again with --snapshot {named}.",
