@@ -37,6 +37,15 @@ class ModelInfo:
     """Of: schema, logprobs, prefix_cache, batch."""
     backend: str
     backend_version: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What else was decided while loading, by name, for people to read; as JSON can hold it."""
+
+
+class BackendBroken(Exception):
+    """This process can do nothing more with its device, e.g. after an illegal access on a GPU; a new process can.
+
+    Raised by ``Backend.results`` once everything that was finished before has been given back.
+    """
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,10 @@ class Backend(Protocol):
         ...
 
     def results(self, timeout: float) -> list[Completion]:
-        """Completions finished since the last call, waiting up to ``timeout`` seconds for the first."""
+        """Completions finished since the last call, waiting up to ``timeout`` seconds for the first.
+
+        Raises BackendBroken when there is none and will be none; ``close`` need not be called then.
+        """
         ...
 
     @property

@@ -32,6 +32,8 @@ EXIT_FAILED = 3
 """Worker: cannot work at all, trying again would not help; state.json says why."""
 EXIT_INTERRUPTED = 4
 """Worker: the system asked it to end."""
+EXIT_BROKEN = 5
+"""Worker: its process can use the device no more. Counts as a crash, so that another one is started."""
 EXIT_HELD = 75
 """Worker: another one works on this run."""
 

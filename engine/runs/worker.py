@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.backends import load_backend
-from engine.backends.protocol import Backend, Completion, ModelInfo, Request
+from engine.backends.gpu_memory import gpu_facts
+from engine.backends.protocol import Backend, BackendBroken, Completion, ModelInfo, Request
 from engine.errors import EvaldeskError
 from engine.runs import queue, scratch
 from engine.runs.heartbeat import Heartbeat
@@ -30,7 +31,15 @@ from engine.runs.protocol import Control, RunDir, RunStatus
 from engine.runs.siblings import answered_elsewhere
 from engine.runs.spool import Spool, stream_results
 from engine.runs.states import RunDescription, read_control, read_description, read_state, write_state_at_any_cost
-from engine.runs.supervisor import EXIT_ENDED, EXIT_FAILED, EXIT_HELD, EXIT_INTERRUPTED, ensure_supervisor, log
+from engine.runs.supervisor import (
+    EXIT_BROKEN,
+    EXIT_ENDED,
+    EXIT_FAILED,
+    EXIT_HELD,
+    EXIT_INTERRUPTED,
+    ensure_supervisor,
+    log,
+)
 
 ATTEMPTS = 3
 """How often a request is tried in one start before its error is its result."""
@@ -100,6 +109,10 @@ class Worker:
                 # Nothing is left to pause or to cancel.
                 status = RunStatus.DONE
             message = ""
+        except BackendBroken as error:
+            # No word of how the run ended, for it goes on: the supervisor starts a new process after this one.
+            log(str(error))
+            return EXIT_BROKEN
         except EvaldeskError as error:
             status, message = RunStatus.FAILED, str(error)
         status = status or RunStatus.DONE
@@ -146,6 +159,7 @@ class Worker:
             "context_length": info.context_length,
             "parallel": info.parallel,
             "features": sorted(info.features),
+            **info.facts,
         }
         self.heartbeat.say(replace(self.heartbeat.state, status=RunStatus.RUNNING, message="", extra=facts))
         self.progress.begin()
@@ -226,6 +240,8 @@ class Worker:
         if not self.heartbeat.wants(status, message):
             return
         state = replace(self.heartbeat.state, status=status, message=message, in_flight=len(self.in_flight))
+        if gpus := gpu_facts():
+            state = replace(state, extra=state.extra | {"gpus": gpus})
         self.heartbeat.say(self.progress.into(state))
 
     def close(self, backend: Backend, status: RunStatus, message: str) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.backends.protocol import Completion, ModelInfo, ModelSpec, Request
+from engine.backends.protocol import BackendBroken, Completion, ModelInfo, ModelSpec, Request
 from engine.errors import EvaldeskError
 
 
@@ -41,6 +41,8 @@ class Script:
     """Requests that never come back."""
     crash_after: int = -1
     """Dies by SIGKILL instead of starting generation number ``crash_after`` (from 0) of this process."""
+    break_after: int = -1
+    """Its device breaks in place of ending generation number ``break_after`` (from 0) of this process."""
     hold_after: int = -1
     """Generation number ``hold_after`` (from 0) of this process and later ones do not end before the gate opens."""
     gate: str = ""
@@ -111,6 +113,8 @@ class ScriptedBackend:
     def results(self, timeout: float) -> list[Completion]:
         deadline = time.monotonic() + timeout
         while True:
+            if any(number == self._script.break_after for _, number, _ in self._working):
+                raise BackendBroken("CUDA error: an illegal memory access was encountered")
             working, self._working = self._working, []
             ready = []
             for due, number, request in working:

@@ -11,7 +11,7 @@ import pytest
 from engine.runs import plan_file, queue, states
 from engine.runs.protocol import Control, RunStatus
 from engine.runs.spool import read_results
-from engine.runs.supervisor import EXIT_ENDED, EXIT_FAILED, EXIT_HELD, EXIT_INTERRUPTED
+from engine.runs.supervisor import EXIT_BROKEN, EXIT_ENDED, EXIT_FAILED, EXIT_HELD, EXIT_INTERRUPTED
 from tests.engine.runs.conftest import (
     DEVICE,
     Desk,
@@ -120,6 +120,18 @@ def test_sigterm_interrupts_and_the_next_start_finishes(desk: Desk) -> None:
     assert desk.worker(run_dir).wait() == EXIT_ENDED
     assert_complete(run_dir)
     assert states.read_state(run_dir).starts == 2
+
+
+def test_a_device_that_breaks_ends_the_process_and_the_next_one_finishes(desk: Desk) -> None:
+    run_dir = desk.run("broken", 12, break_after=8)
+    assert desk.worker(run_dir).wait() == EXIT_BROKEN
+    state = states.read_state(run_dir)
+    assert state.status is RunStatus.RUNNING, "it did not end: the supervisor starts another process"
+    before = read_results(run_dir.results, 0)[0]
+    assert 0 < len(before) < 12
+    assert desk.worker(run_dir).wait() == EXIT_ENDED
+    assert_complete(run_dir)
+    assert read_results(run_dir.results, 0)[0][: len(before)] == before
 
 
 def test_loading_is_cut_short_by_cancel_and_by_sigterm(desk: Desk) -> None:
