@@ -1,0 +1,111 @@
+"""What is exllamav3's own: EXL3 and unquantised weights; batches without flash-attn, sampling on the GPU."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import exllamav3
+import torch
+from exllamav3.cache import CacheLayer_fp16, CacheLayer_quant
+
+from engine.backends.exllama_library import Job
+from engine.backends.json_schema import compact_schema
+from engine.errors import EvaldeskError
+
+_BITS = {"q8": 8, "q6": 6, "q4": 4}
+
+
+class ExLlamaV3Library:
+    """engine.backends.exllama_library.Library of exllamav3."""
+
+    serial_because = ""
+
+    def __init__(self, directory: Path, context: int) -> None:
+        # The length of a request is the adapter's to check: the library never does.
+        self.config: Any = exllamav3.Config.from_directory(str(directory))
+        self.tokenizer: Any = exllamav3.Tokenizer.from_config(self.config)
+        self.model: Any = None
+        self.cache: Any = None
+        self.generator: Any = None
+
+    def load(self, mode: str, tokens: int, parallel: int) -> None:
+        if not torch.cuda.is_available():
+            raise EvaldeskError("exllamav3 needs an NVIDIA GPU, and torch finds none", remedy="See evaldesk doctor.")
+        self.model = exllamav3.Model.from_config(self.config)
+        if mode == "fp16":
+            self.cache = exllamav3.Cache(self.model, max_num_tokens=tokens, layer_type=CacheLayer_fp16)
+        else:
+            bits = _BITS[mode]
+            self.cache = exllamav3.Cache(
+                self.model, max_num_tokens=tokens, layer_type=CacheLayer_quant, k_bits=bits, v_bits=bits
+            )
+        # Splits over the GPUs by itself; the cache is allocated with the layers that it belongs to.
+        self.model.load(progressbar=False)
+        self.generator = exllamav3.Generator(
+            model=self.model, cache=self.cache, tokenizer=self.tokenizer, max_batch_size=parallel, max_q_size=1
+        )
+
+    def unload(self) -> None:
+        if self.generator is not None:
+            self.generator.close()
+        self.generator = self.cache = None
+        if self.model is not None:
+            self.model.unload()
+            self.model = None
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def free_memory(self) -> int:
+        return sum(torch.cuda.mem_get_info(number)[0] for number in range(torch.cuda.device_count()))
+
+    def token_id(self, text: str) -> int | None:
+        number: int | None = self.tokenizer.single_id(text)
+        return number
+
+    def encode(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer.encode(text, encode_special_tokens=True)[0].tolist()
+        return ids
+
+    def decode(self, token_ids: Any) -> str:
+        return str(self.tokenizer.decode(token_ids, decode_special_tokens=False)[0])
+
+    def job(self, job: Job) -> Any:
+        return exllamav3.Job(
+            input_ids=torch.tensor([job.ids], dtype=torch.long),
+            max_new_tokens=job.limit,
+            sampler=exllamav3.ComboSampler(**sampler_settings(job)),
+            seed=job.sampling["seed"],
+            stop_conditions=[*job.end_ids, *job.stop],
+            return_logits=job.logprobs,
+            filters=[self._filter(job)] if job.schema is not None else None,
+            identifier=job.key,
+        )
+
+    def forget(self) -> None:
+        self.generator.pagetable.reset_page_table()
+        if self.model.caps.get("recurrent_states"):
+            self.cache.reset_states()
+
+    def _filter(self, job: Job) -> Any:
+        assert job.schema is not None
+        # A filter that is through lets everything pass: the reply has to end there.
+        return exllamav3.LLGuidanceFilter(
+            self.tokenizer, json_schema=compact_schema(job.schema), eos_after_completed=True
+        )
+
+
+def sampler_settings(job: Job) -> dict[str, Any]:
+    """The keywords of ComboSampler; those left out do nothing by default."""
+    asked = job.sampling
+    return {
+        "rep_p": asked["repeat_penalty"],
+        "pres_p": asked["presence_penalty"],
+        "freq_p": asked["frequency_penalty"],
+        "temperature": 0.0 if job.is_greedy else asked["temperature"],
+        "top_k": asked["top_k"],
+        "top_p": asked["top_p"],
+        "min_p": asked["min_p"],
+    }
