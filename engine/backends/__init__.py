@@ -28,6 +28,10 @@ def load_backend(name: str) -> Backend:
         from engine.backends.openai_api import OpenAiApi
 
         return OpenAiApi()
+    if name in ("exllamav2", "exllamav3"):
+        from engine.backends.exllama import ExLlama
+
+        return ExLlama(name)
     if ":" in name and os.environ.get(TEST_BACKENDS_VARIABLE) == "1":
         module, _, attribute = name.partition(":")
         backend: Backend = getattr(importlib.import_module(module), attribute)()

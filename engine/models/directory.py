@@ -58,6 +58,17 @@ def trained_context(directory: Path) -> int:
     return length if isinstance(length, int) else 0
 
 
+def directory_details(directory: Path) -> dict[str, str | int]:
+    """name (of the directory), architecture, quantisation ("" for none) and context_length (0 where not said)."""
+    architectures = read_json(directory / "config.json").get("architectures")
+    return {
+        "name": directory.name,
+        "architecture": str(architectures[0]) if isinstance(architectures, list) and architectures else "",
+        "quantisation": quantisation(directory),
+        "context_length": trained_context(directory),
+    }
+
+
 def end_token_ids(directory: Path, id_of: Callable[[str], int | None]) -> tuple[int, ...]:
     """Every token that ends a reply, of config.json, generation_config.json and tokenizer_config.json together.
 

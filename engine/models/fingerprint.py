@@ -17,6 +17,7 @@ from pathlib import Path
 
 from engine.errors import EvaldeskError
 from engine.hashing import content_hash
+from engine.models.directory import directory_details
 from engine.models.gguf import MAGIC, read_header
 
 BLOCKS = 64
@@ -142,6 +143,8 @@ def _details(path: Path, weights: list[tuple[str, Path]]) -> dict[str, str | int
             "context_length": header.context_length,
             "chat_template_hash": content_hash(header.chat_template) if header.chat_template else "",
         }
+    elif path.is_dir():
+        details |= directory_details(path)
     return details
 
 

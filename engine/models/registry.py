@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from engine.errors import EvaldeskError
+from engine.models.directory import is_model_directory, quantisation
 from engine.models.fingerprint import Fingerprint, fingerprint
 from engine.models.servers import ServerModel, server_models
 
@@ -31,6 +32,8 @@ class FoundModel:
     size: int
     """Bytes."""
     source: str
+    quantisation: str = ""
+    """Of a model directory: exl3, exl2, gptq, another method, or "" for none; a .gguf file says it in its header."""
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -39,7 +42,7 @@ class FoundModel:
 
 
 def models_home() -> Path:
-    """The folder that .gguf files are looked for in: $EVALDESK_MODELS_DIR, or the user's data folder; may not exist."""
+    """The folder that .gguf files and model directories are looked for in: $EVALDESK_MODELS_DIR, or the user's data folder; may not exist."""
     named = os.environ.get(MODELS_VARIABLE, "")
     if named:
         return Path(named).expanduser().absolute()
@@ -63,11 +66,14 @@ def _local_models() -> list[FoundModel]:
     home = models_home()
     if home.is_dir():
         try:
-            files = sorted(path for path in home.iterdir() if _is_model_file(path))
+            entries = sorted(home.iterdir())
+            files = [path for path in entries if _is_model_file(path)]
+            directories = [path for path in entries if is_model_directory(path)]
         except OSError as error:
             raise EvaldeskError(f"the models folder cannot be read ({error.strerror})", where=str(home)) from error
         taken = {model.name for model in found}
         found += [model for model in (_model(path, "models folder") for path in files) if model.name not in taken]
+        found += [_directory_model(path) for path in directories]
     return sorted(found, key=lambda model: (model.name != SMOLLM2, model.name.casefold()))
 
 
@@ -81,7 +87,8 @@ def model_by_name(name: str) -> FoundModel | ServerModel:
     listed = ", ".join(model.name for model in found) or "none"
     raise EvaldeskError(
         f"there is no model called {name!r}; found: {listed}",
-        remedy=f"Put a .gguf file into {models_home()}, or register a server with: evaldesk models add. {GET_REMEDY}",
+        remedy=f"Put a .gguf file or a model directory into {models_home()}, or register a server with: evaldesk models add. "
+        f"{GET_REMEDY}",
     )
 
 
@@ -103,6 +110,25 @@ def _package_files() -> list[Path]:
 def _is_model_file(path: Path) -> bool:
     # A model in several files is loaded by the first of them.
     return path.suffix.lower() == ".gguf" and path.is_file() and not _LATER_SHARD.fullmatch(path.name)
+
+
+def _directory_model(path: Path) -> FoundModel:
+    try:
+        method = quantisation(path)
+    except EvaldeskError:
+        # Listed all the same: one damaged file must not hide the others, and loading says what is wrong.
+        method = ""
+    size = sum(file.stat().st_size for file in path.glob("*.safetensors"))
+    return FoundModel(path.name, directory_backend(method), path, size, "models folder", method)
+
+
+def directory_backend(method: str) -> str:
+    """Who runs weights of this quantisation: exllamav3 EXL3; exllamav2 EXL2, GPTQ, and what is not quantised.
+
+    The last goes to exllamav3 where that is the only one installed. What neither runs (AWQ ...) is refused on loading.
+    """
+    only_v3 = importlib.util.find_spec("exllamav2") is None and importlib.util.find_spec("exllamav3") is not None
+    return "exllamav3" if method == "exl3" or (method == "" and only_v3) else "exllamav2"
 
 
 def _model(path: Path, source: str) -> FoundModel:

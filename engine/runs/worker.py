@@ -20,6 +20,7 @@ from typing import Any
 
 from engine.backends import load_backend
 from engine.backends.gpu_memory import gpu_facts
+from engine.backends.kernels import loading_note
 from engine.backends.protocol import Backend, BackendBroken, Completion, ModelInfo, Request
 from engine.errors import EvaldeskError
 from engine.runs import queue, scratch
@@ -99,7 +100,8 @@ class Worker:
             if status is None and self.pending:
                 scratch.make(self.run_dir)
                 model = self.description.model
-                self.say(RunStatus.LOADING, f"loading {model.name}")
+                note = loading_note(model.backend)
+                self.say(RunStatus.LOADING, f"loading {model.name}" + (f" ({note})" if note else ""))
                 self.heartbeat.may_give_up = True
                 backend = load_backend(model.backend)
                 info = backend.load(model)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from engine.backends import TEST_BACKENDS_VARIABLE, load_backend
+from engine.backends import TEST_BACKENDS_VARIABLE, availability, load_backend
 from engine.backends.availability import BACKENDS, check_backend, check_backends
 from engine.backends.protocol import ModelSpec
 from engine.errors import EvaldeskError
@@ -45,7 +45,65 @@ def test_servers_can_be_used_wherever_the_client_library_is(monkeypatch: pytest.
         load_backend("openai_api").load(ModelSpec("openai_api", "x", "http://127.0.0.1:1", options={"model": "m"}))
 
 
-@pytest.mark.parametrize("name", ["exllamav2", "exllamav3"])
+GPU_PACKAGES = ["exllamav2", "exllamav3"]
+
+
+@pytest.fixture
+def gpu_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with a GPU, the package, and its kernels compiled."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(availability, "has_cuda_device", lambda: True)
+    monkeypatch.setattr(availability, "are_compiled", lambda package: True)
+    monkeypatch.setattr(availability, "missing_compilers", lambda: [])
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: subprocess.CompletedProcess([], 0, "", ""))
+
+
+@pytest.mark.parametrize("name", GPU_PACKAGES)
+def test_a_gpu_backend_names_all_that_is_missing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(availability, "has_cuda_device", lambda: False)
+    state = check_backend(name)
+    assert not state.can_run
+    assert state.reason == f"the package {name} is not installed, no NVIDIA GPU was found; use llamacpp meanwhile"
+    monkeypatch.setattr(availability, "has_cuda_device", lambda: True)
+    assert check_backend(name).reason == f"the package {name} is not installed; install evaldesk[{name}]"
+
+
+@pytest.mark.usefixtures("gpu_machine")
+@pytest.mark.parametrize("name", GPU_PACKAGES)
+@pytest.mark.parametrize(
+    "error", ["OSError: libcudart.so.13: cannot open", "IndexError: list index", "AttributeError: x"]
+)
+def test_a_gpu_library_that_does_not_load_says_why(name: str, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_backend(name).can_run
+    broken = subprocess.CompletedProcess([], 1, "", f"Traceback ...\n{error}\n")
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: broken)
+    state = check_backend(name)
+    assert not state.can_run and state.reason == f"{name} does not work here: {error}"
+
+
+@pytest.mark.usefixtures("gpu_machine")
+def test_kernels_that_are_not_compiled_are_not_compiled_by_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    monkeypatch.setattr(availability, "are_compiled", lambda package: False)
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **_: tried.append(command[-1]) or subprocess.CompletedProcess([], 0, "", "")
+    )
+    state = check_backend("exllamav2")
+    assert state.can_run and "compiling kernels, once, takes minutes" in state.reason
+    assert not any("exllamav2" in code for code in tried)
+    monkeypatch.setattr(availability, "missing_compilers", lambda: ["ninja"])
+    state = check_backend("exllamav2")
+    assert not state.can_run and "missing: ninja" in state.reason
+
+
+@pytest.mark.parametrize("name", GPU_PACKAGES)
+def test_loading_a_gpu_backend_imports_nothing_of_it(name: str) -> None:
+    load_backend(name)
+    assert name not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["openai_api"])
 def test_adapters_that_are_not_there_cannot_be_loaded(name: str) -> None:
     state = check_backend(name)
     assert not state.can_run and "not part of this version" in state.reason

@@ -16,6 +16,7 @@ from engine.models import fingerprint as module
 from engine.models.fingerprint import block_offsets, fingerprint, full_hash
 from engine.models.gguf import read_header
 from engine.models.registry import default_model, find_models, model_by_name
+from tests.engine.models.test_directory import directory
 
 
 def text(value: str) -> bytes:
@@ -41,6 +42,21 @@ def test_two_fine_tunes_with_equal_headers_and_sizes_have_different_names(tmp_pa
     two = gguf(tmp_path / "b.gguf", WEIGHTS[::-1])
     assert one.stat().st_size == two.stat().st_size
     assert fingerprint(one).short != fingerprint(two).short
+
+
+def test_two_fine_tunes_of_one_base_in_directories_have_different_names_and_so_have_their_templates(
+    tmp_path: Path,
+) -> None:
+    def tune(name: str, weights: bytes, template: str = "{{ messages }}") -> str:
+        folder = directory(tmp_path / name, {"quantization_config": {"quant_method": "exl2"}}, "a.q_weight")
+        with (folder / "model.safetensors").open("ab") as file:
+            file.write(weights)
+        (folder / "chat_template.jinja").write_text(template)
+        return fingerprint(folder).short
+
+    base = tune("base", WEIGHTS)
+    assert len({base, tune("tuned", WEIGHTS[::-1]), tune("template", WEIGHTS, "{{ bos_token }}")}) == 3
+    assert tune("copy", WEIGHTS) == base
 
 
 def test_a_copy_elsewhere_has_the_same_name(tmp_path: Path) -> None:

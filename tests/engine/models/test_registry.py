@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.errors import EvaldeskError
 from engine.models import registry
 from engine.models.registry import SMOLLM2, default_model, find_models, model_by_name
+from tests.engine.models.test_directory import directory
 from tests.engine.models.test_fingerprint import gguf
 
 
@@ -41,6 +44,49 @@ def test_a_model_in_several_files_is_one_model_with_one_fingerprint(home: Path) 
     before = model.fingerprint.short
     gguf(home / "big-00002-of-00002.gguf", b"other")
     assert find_models()[0].fingerprint.short != before
+
+
+@pytest.mark.parametrize(
+    ("config", "tensor", "backend", "method"),
+    [
+        ({"quantization_config": {"quant_method": "exl3"}}, "a.trellis", "exllamav3", "exl3"),
+        ({"quantization_config": {"quant_method": "exl2"}}, "a.q_weight", "exllamav2", "exl2"),
+        ({"quantization_config": {"quant_method": "gptq"}}, "a.qweight", "exllamav2", "gptq"),
+        ({}, "a.weight", "exllamav2", ""),
+    ],
+)
+def test_a_model_directory_is_found_and_run_by_who_knows_its_weights(
+    home: Path, config: dict[str, Any], tensor: str, backend: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    folder = directory(home / "my-model", config, tensor)
+    gguf(home / "other.gguf", b"w")
+    (home / "notes").mkdir()
+    found = {model.name: model for model in find_models()}
+    assert set(found) == {"my-model", "other"}
+    model = found["my-model"]
+    assert (model.backend, model.quantisation, model.path, model.source) == (backend, method, folder, "models folder")
+    assert model.size == (folder / "model.safetensors").stat().st_size
+    assert model.fingerprint.details["quantisation"] == method
+
+
+def test_weights_that_are_not_quantised_go_to_exllamav3_where_it_is_the_only_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if name == "exllamav3" else None)
+    directory(home / "plain", {})
+    directory(home / "gptq", {"quantization_config": {"quant_method": "gptq"}})
+    assert {model.name: model.backend for model in find_models()} == {"plain": "exllamav3", "gptq": "exllamav2"}
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    assert {model.backend for model in find_models()} == {"exllamav2"}
+
+
+def test_a_damaged_directory_hides_no_other_model(home: Path) -> None:
+    directory(home / "good", {})
+    (directory(home / "bad", {}) / "config.json").write_text("{")
+    assert [model.name for model in find_models()] == ["bad", "good"]
+    with pytest.raises(EvaldeskError, match=r"config\.json"):
+        _ = find_models()[0].fingerprint
 
 
 def test_a_copy_beside_the_package_is_listed_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
