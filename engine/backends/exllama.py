@@ -28,7 +28,7 @@ from engine.backends.prefix_order import next_in_order
 from engine.backends.protocol import BackendBroken, Completion, ModelInfo, ModelSpec, Request
 from engine.backends.stop_strings import finished_text
 from engine.errors import EvaldeskError
-from engine.models.directory import is_model_directory, read_json, trained_context
+from engine.models.directory import is_model_directory, quantisation, read_json, trained_context
 
 if TYPE_CHECKING:
     from engine.backends.exllama_prompts import Prompts
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 CONTEXT_LENGTH = 8192
 """Tokens a request may use unless the model was trained for fewer or the spec asks for another number."""
 PARALLEL = 32
+METHODS = {"exllamav2": ("exl2", "gptq", ""), "exllamav3": ("exl3", "")}
+"""The quantisations that each runs; "" is none."""
 _OPTIONS = frozenset({"cache", "cache_tokens"})
 
 OpenLibrary = Callable[[Path, int], Library]
@@ -173,6 +175,11 @@ class ExLlama:
             raise EvaldeskError(
                 "this is no model directory: config.json and .safetensors files are expected", where=str(directory)
             )
+        if (method := quantisation(directory)) not in METHODS[self.name]:
+            raise EvaldeskError(
+                f"{self.name} does not run weights of the quantisation {method}", where=str(directory),
+                remedy="Get the model as EXL3, EXL2 or GPTQ, as a .gguf file, or behind a server.",
+            )  # fmt: skip
         mode = _cache_mode(model.options)
         context = model.context_length or CONTEXT_LENGTH
         if trained := trained_context(directory):

@@ -1,7 +1,8 @@
-"""Stands in for exllamav2's compiled extension where there is no GPU: only what its config, tokenizer, sampler and
-dynamic generator touch, so that these run as they are, in CPU torch, against a scripted model.
+"""Stands in for the compiled extensions where there is no GPU.
 
-``install`` must be called before exllamav2 is imported.
+Of exllamav2 it does what config, tokenizer, sampler and dynamic generator touch, so that these run as they are, in CPU
+torch, against a scripted model. Of exllamav3 it does nothing: config, tokenizer, jobs and filters can be made, no more.
+``install`` and ``install_v3`` must be called before the packages are imported.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import itertools
 import sys
 import types
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,24 @@ def install() -> None:
     ):
         setattr(module, function.__name__, function)
     sys.modules["exllamav2_ext"] = module
+
+
+def install_v3() -> None:
+    """Put an extension whose functions do nothing where exllamav3 looks for a compiled one."""
+    module = types.ModuleType("exllamav3_ext")
+    module.__spec__ = ModuleSpec("exllamav3_ext", _Loader(), origin=f"exllamav3_ext{EXTENSION_SUFFIXES[0]}")
+    module.__getattr__ = _nothing  # type: ignore[method-assign]
+    sys.modules["exllamav3_ext"] = module
+
+
+class _Loader:
+    """Only has to be there."""
+
+
+def _nothing(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return lambda *_, **__: None
 
 
 def partial_strings_match(match: Any, offsets: Any, strings: Any) -> int:

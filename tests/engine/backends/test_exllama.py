@@ -257,7 +257,9 @@ def test_options_that_are_not_understood_are_refused(load: Load, options: dict[s
 
 def test_what_is_no_model_is_refused_before_anything_is_loaded(library: ScriptedLibrary, tmp_path: Path) -> None:
     without = model_directory(tmp_path / "without", template=None)
-    for path, why in ((tmp_path / "absent", "no model directory"), (without, "no chat template")):
+    awq = model_directory(tmp_path / "awq", quantization_config={"quant_method": "awq"})
+    refused = {tmp_path / "absent": "no model directory", without: "no chat template", awq: "quantisation awq"}
+    for path, why in refused.items():
         with pytest.raises(EvaldeskError, match=why):
             ExLlama("exllamav3", library.opened).load(ModelSpec("exllamav3", "m", str(path)))
     assert library.loads == []
