@@ -79,14 +79,13 @@ class _Weights:
     def __init__(self, directory: Path, *, gptq: bool) -> None:
         self.directory = directory
         self.gptq = gptq
-        self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.generator = torch.Generator(device=self.device).manual_seed(0)
+        self.generator = torch.Generator().manual_seed(0)
         self.shard: dict[str, torch.Tensor] = {}
         self.index: dict[str, str] = {}
         self.shards = 0
 
     def random(self, *shape: int) -> torch.Tensor:
-        return (torch.randn(*shape, generator=self.generator, device=self.device) * 0.02).half().cpu()
+        return (torch.randn(*shape, generator=self.generator) * 0.02).half()
 
     def put(self, name: str, tensor: torch.Tensor) -> None:
         self.shard[name] = tensor.contiguous()
@@ -97,10 +96,8 @@ class _Weights:
         if not self.gptq:
             self.put(f"{name}.weight", self.random(rows, columns))
             return
-        words = torch.randint(
-            -(2**31), 2**31 - 1, (columns // 8, rows), generator=self.generator, device=self.device, dtype=torch.int64
-        )
-        self.put(f"{name}.qweight", words.to(torch.int32).cpu())
+        words = torch.randint(-(2**31), 2**31 - 1, (columns // 8, rows), generator=self.generator, dtype=torch.int64)
+        self.put(f"{name}.qweight", words.to(torch.int32))
         self.put(f"{name}.qzeros", torch.full((columns // 128, rows // 8), 0x77777777, dtype=torch.int32))
         self.put(f"{name}.scales", torch.full((columns // 128, rows), 0.02 / 4.6).half())
 
