@@ -16,7 +16,6 @@ from engine.backends.kernels import COMPILES_ONCE, are_compiled, missing_compile
 BACKENDS = ("exllamav2", "exllamav3", "llamacpp", "openai_api")
 IMPORT_LIMIT_S = 60.0
 
-_NOT_YET = "its adapter is not part of this version of evaldesk yet"
 _MEANWHILE = "use llamacpp meanwhile"
 
 

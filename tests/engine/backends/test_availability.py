@@ -103,14 +103,6 @@ def test_loading_a_gpu_backend_imports_nothing_of_it(name: str) -> None:
     assert name not in sys.modules
 
 
-@pytest.mark.parametrize("name", ["openai_api"])
-def test_adapters_that_are_not_there_cannot_be_loaded(name: str) -> None:
-    state = check_backend(name)
-    assert not state.can_run and "not part of this version" in state.reason
-    with pytest.raises(EvaldeskError, match="not part of this version"):
-        load_backend(name)
-
-
 def test_an_unknown_backend_is_refused_with_the_known_ones() -> None:
     with pytest.raises(EvaldeskError, match="llamacpp"):
         load_backend("nonsense")
