@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -14,8 +15,12 @@ import sample_data
 from engine.runs.plan_file import read_plan
 from engine.runs.protocol import RunDir
 from engine.runs.spool import read_results
-from tests.bench import bare_llamacpp
-from tests.e2e.realterm import EVALDESK, isolated_environment
+from tests.bench import bare_aiohttp, bare_llamacpp, instant_server
+from tests.e2e.latency import measure_latency
+from tests.e2e.realterm import EVALDESK, PtyApp, isolated_environment
+
+REQUESTS = 10_000
+AT_ONCE = 64
 
 Figures = dict[str, dict[str, Any]]
 
@@ -24,7 +29,68 @@ def run() -> Figures:
     """Ratios taken in one run, one side after the other; start this on an otherwise idle machine."""
     with tempfile.TemporaryDirectory(prefix="evaldesk-bench-") as folder:
         home = Path(folder)
-        return _against_the_bare_library(home) | _prefixes(home) | _protocol(home)
+        return _against_a_bare_loop(home) | _against_the_bare_library(home) | _prefixes(home) | _protocol(home)
+
+
+def _against_a_bare_loop(home: Path) -> Figures:
+    """10,000 requests to a server that answers at once: a bare aiohttp loop before and after, a run with the app open between."""
+    workspace, environment = home / "served", isolated_environment(home)
+    files = _numbered(home, REQUESTS // 20)
+    serving = [sys.executable, "-m", instant_server.__name__]
+    with subprocess.Popen(serving, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout and server.stdin
+        url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+        _command(home, "models", "add", "instant", "--url", url, "--model", instant_server.MODEL,
+                 "--parallel", str(AT_ONCE), "--json")  # fmt: skip
+        _command(home, "sweep", *files, "--limit", "1", "--seeds", "1", "--k", "1", "--items", "1", "--model", "instant", "--json",
+                 "--workspace", str(workspace))  # fmt: skip
+        bare = [_bare_loop(url)]
+        with PtyApp([*EVALDESK, str(workspace)], environment, home, columns=120, rows=40) as app:
+            app.wait_for("evaldesk  Home")
+            _command(home, "sweep", *files, "--seeds", "1", "--k", str(REQUESTS // 20), "--model", "instant", "--no-follow",
+                     "--json", "--workspace", str(workspace))  # fmt: skip
+            app.send("5")
+            app.wait_for(f"/{REQUESTS}", 60)
+            pressed: list[float] = []
+            while f"done  {REQUESTS}/{REQUESTS}" not in app.text:
+                pressed.append(measure_latency(app, ("l", "h"), 2).max_ms)
+            ended = time.time()
+        bare.append(_bare_loop(url))
+        server.stdin.close()
+    newest = max((workspace / "runs").iterdir(), key=lambda path: path.name)
+    lines, _ = read_results(RunDir(newest).results)
+    first, last = min(line["at"] for line in lines), max(line["at"] for line in lines)
+    ours, spooled = len(lines) / (ended - first), len(lines) / (last - first)
+    return {
+        "server_requests_per_s": {
+            "value": ours,
+            "unit": "a second",
+            "reference": f"{len(lines):,} requests, {AT_ONCE} at once, until the open app shows the last one; in the spool {spooled:,.0f} a second",
+        },
+        "server_ratio_to_bare": {
+            "value": 2 * ours / sum(bare),
+            "unit": "times",
+            "reference": f"goal 0.4; a bare aiohttp loop {bare[0]:,.0f} and {bare[1]:,.0f} requests a second",
+        },
+        "server_key_ms": {
+            "value": statistics.median(pressed),
+            "unit": "ms",
+            "reference": f"the slower of two keys on the Sweep screen meanwhile, median of {len(pressed)}; slowest {max(pressed):.0f}",
+        },
+    }
+
+
+def _bare_loop(url: str) -> float:
+    command = [sys.executable, "-m", bare_aiohttp.__name__, url, str(REQUESTS), str(AT_ONCE)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def _numbered(home: Path, count: int) -> tuple[str, ...]:
+    """Options that name 20 prompts and so many sums as files."""
+    items, prompts = home / "items.jsonl", home / "prompts.jsonl"
+    items.write_text("".join(f'{{"question": "{n} + 7", "answer": "{n + 7}"}}\n' for n in range(count)))
+    prompts.write_text("".join(f'{{"name": "p{n}", "template": "Way {n}: {{question}}"}}\n' for n in range(20)))
+    return ("--prompts", str(prompts), "--dataset", str(items), "--scorer", "number")
 
 
 def _against_the_bare_library(home: Path) -> Figures:
@@ -81,22 +147,7 @@ def _prefixes(home: Path) -> Figures:
 
 def _protocol(home: Path) -> Figures:
     """5 seeds x {50, 100, 200} x 20 prompts on 500 items, planned only."""
-    items = home / "items.jsonl"
-    items.write_text("".join(f'{{"question": "{n} + {n}", "answer": "{2 * n}"}}\n' for n in range(500)))
-    prompts = home / "prompts.jsonl"
-    prompts.write_text("".join(f'{{"name": "p{n}", "template": "Way {n}: {{question}}"}}\n' for n in range(20)))
-    files = (
-        "--prompts",
-        str(prompts),
-        "--dataset",
-        str(items),
-        "--scorer",
-        "number",
-        "--seeds",
-        "5",
-        "--k",
-        "50,100,200",
-    )
+    files = (*_numbered(home, 500), "--seeds", "5", "--k", "50,100,200")
     planned = _command(home, "sweep", *files, "--dry-run", "--json", "--workspace", str(home / "protocol"))["needed"]
     naive = 5 * (50 + 100 + 200) * 20
     return {
