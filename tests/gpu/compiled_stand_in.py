@@ -1,7 +1,7 @@
 """Stands in for the compiled extensions where there is no GPU.
 
 Of exllamav2 it does what config, tokenizer, sampler and dynamic generator touch, so that these run as they are, in CPU
-torch, against a scripted model. Of exllamav3 it does nothing: config, tokenizer, jobs and filters can be made, no more.
+torch, against a scripted model. Of exllamav3 it does what the generator touches, but no sampling.
 ``install`` and ``install_v3`` must be called before the packages are imported.
 """
 
@@ -39,10 +39,13 @@ def install() -> None:
 
 
 def install_v3() -> None:
-    """Put an extension whose functions do nothing where exllamav3 looks for a compiled one."""
+    """Put an extension where exllamav3 looks for a compiled one; functions that are not here do nothing."""
     module = types.ModuleType("exllamav3_ext")
     module.__spec__ = ModuleSpec("exllamav3_ext", _Loader(), origin=f"exllamav3_ext{EXTENSION_SUFFIXES[0]}")
     module.__getattr__ = _nothing  # type: ignore[method-assign]
+    module.partial_strings_match = partial_strings_match  # type: ignore[attr-defined]
+    module.count_match_tensor = count_match  # type: ignore[attr-defined]
+    module.generator_stage_decode = generator_stage_decode  # type: ignore[attr-defined]
     sys.modules["exllamav3_ext"] = module
 
 
@@ -131,3 +134,20 @@ def apply_rep_penalty(
     for token in set(ids[0].tolist()):
         score = logits[0, 0, token]
         logits[0, 0, token] = score * penalty if score < 0 else score / penalty
+
+
+def generator_stage_decode(
+    arena: torch.Tensor, width: int, tables: Sequence[torch.Tensor], positions: Sequence[int], offsets: Sequence[int],
+    batch_ids: torch.Tensor | None, ids: Sequence[torch.Tensor], pages: Sequence[torch.Tensor], places: Sequence[int],
+) -> None:  # fmt: skip
+    """Fill one step's tables (pages of each row, then lengths), and gather each row's next token into ``batch_ids``."""
+    assert not offsets
+    arena.zero_()
+    for row, (table, position) in enumerate(zip(tables, positions, strict=True)):
+        listed = table.flatten()[:width]
+        arena[row * width : row * width + len(listed)] = listed.int()
+        arena[len(tables) * width + row] = position
+        if batch_ids is not None:
+            token = ids[row].flatten()[position]
+            batch_ids[row, 0] = token
+            pages[row].flatten()[places[row]] = token

@@ -1,3 +1,6 @@
 """Nothing here runs by default; the modules that need torch are not looked through for doctests."""
 
-collect_ignore = ["compiled_stand_in.py", "tiny_model.py"]
+import pytest
+
+pytest.register_assert_rewrite("tests.gpu.loop_checks")
+collect_ignore = ["compiled_stand_in.py", "loop_checks.py", "tiny_model.py"]

@@ -1,13 +1,15 @@
-"""What is exllamav3's own, as far as it goes without a GPU: its real config, tokenizer, jobs, samplers and JSON filter.
+"""The adapter on exllamav3's real config, tokenizer, generator, jobs and JSON filter, without a GPU.
 
-Its generator needs CUDA, so no reply is made here; the loop is the one that test_exllamav2_cpu runs. docs/gpu.md has
-the command.
+Not real are the model (it counts), the arithmetic of the sampler (the likeliest token is taken), pinned memory, and the
+compiled extension, so nothing is said here about kernels, sampling, speed or memory of a GPU, and JSON is drawn from the
+filter alone. docs/gpu.md has the command.
 """
 
 from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from engine.backends.exllamav3_parts import ExLlamaV3Library
 from engine.backends.protocol import ModelSpec, Request
 from engine.errors import EvaldeskError
 from engine.judging.verdict import reply_schema
+from tests.gpu.loop_checks import TEMPLATE, CountingModel, Desk, Load, LoopChecks
 from tests.gpu.tiny_model import make_model
 
 pytestmark = pytest.mark.exllamav2
@@ -45,6 +48,71 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def library(directory: Path) -> ExLlamaV3Library:
     return ExLlamaV3Library(directory, 2048)
+
+
+class Scripted(ExLlamaV3Library):
+    """The real library with a model that counts, on the CPU."""
+
+    def load(self, mode: str, tokens: int, parallel: int) -> None:
+        self.counting = CountingModel(self.token_id, self.config.vocab_size)
+        self.model = exllamav3.Model.from_config(self.config)
+        self.cache = exllamav3.Cache(self.model, max_num_tokens=tokens)
+        self.cache.initialized = True
+        self.cache.copy_page = lambda *_, **__: None
+        self.model.forward, self.model.prefill = self.forward, self.forward
+        self.model.prefetch_tokens = lambda ids: None
+        self.generator = exllamav3.Generator(
+            model=self.model, cache=self.cache, tokenizer=self.tokenizer, max_batch_size=parallel, max_q_size=1
+        )
+
+    def forward(self, input_ids: Any, params: Any) -> Any:
+        self.counting.before(input_ids)
+        return self.counting.logits(input_ids)
+
+
+def likeliest(
+    sampler: Any, logits: Any, past_ids: Any, random_number: int, tokenizer: Any, logit_mask: Any = None
+) -> Any:
+    return logits.view(1, -1).argmax(-1, keepdim=True)
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+    from exllamav3.generator import generator
+
+    zeros, empty = torch.zeros, torch.empty
+    monkeypatch.setattr(torch, "zeros", lambda *size, pin_memory=False, **more: zeros(*size, **more))
+    monkeypatch.setattr(torch, "empty", lambda *size, pin_memory=False, **more: empty(*size, **more))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: None)
+    monkeypatch.setattr(generator, "cuda_sync_active", lambda: None)
+    monkeypatch.setattr(exllamav3.ComboSampler, "forward", likeliest)
+    directory = make_model(tmp_path / "tiny", template=TEMPLATE)
+    desks: list[Desk] = []
+
+    def make(**spec: Any) -> Desk:
+        libraries: list[Scripted] = []
+
+        def opened(path: Path, context: int) -> Scripted:
+            libraries.append(Scripted(path, context))
+            return libraries[0]
+
+        backend = ExLlama("exllamav3", opened)
+        info = backend.load(ModelSpec("exllamav3", "tiny", str(directory), **{"context_length": 2048, **spec}))
+        desks.append(Desk(backend, libraries[0], info))
+        return desks[-1]
+
+    yield make
+    for desk in desks:
+        desk.backend.close()
+
+
+@pytest.fixture
+def desk(load: Load) -> Desk:
+    return load(parallel=4)
+
+
+class TestLoop(LoopChecks):
+    """All of it."""
 
 
 def job(**more: Any) -> Job:
