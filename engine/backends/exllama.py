@@ -14,6 +14,7 @@ import queue
 import sys
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -326,9 +327,13 @@ class ExLlama:
 
         What was active starts anew: the library does not know any more how far it was.
         """
+        with contextlib.suppress(OSError):
+            traceback.print_exception(error)
         fault = fault_of(error)
         if fault is Fault.DEVICE:
             raise error
+        # Its frames hold tensors, which would be missed while the model is loaded again.
+        error.__traceback__ = None
         tasks = list(self._active.values())
         self._note(f"{len(tasks)} active requests start anew after {in_one_line(error)}")
         generator = self._library.generator

@@ -11,4 +11,6 @@ def next_in_order(waiting: Sequence[Sequence[int]], last: Sequence[int]) -> int:
     Like a lift that goes one way only: what waits is passed in one round, whatever else arrives meanwhile. Of equal
     prompts the one that waits longer comes first. Raises ValueError when nothing waits.
     """
-    return min(range(len(waiting)), key=lambda place: (list(waiting[place]) < list(last), list(waiting[place]), place))
+    return min(
+        range(len(waiting)), key=lambda place: (tuple(waiting[place]) < tuple(last), tuple(waiting[place]), place)
+    )
