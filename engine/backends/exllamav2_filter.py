@@ -42,7 +42,8 @@ class JsonFilter(ExLlamaV2Filter):  # type: ignore[misc]  # the library has no t
         super().__init__(model, tokenizer)
         self._tokens = tokens
         self._grammar = grammar
-        self._matcher = LLMatcher(tokens, grammar)
+        # Made by ``begin``, which the generator calls before the first token.
+        self._matcher: Any = None
         self._bits = np.zeros((tokens.vocab_size + 31) // 32, dtype=np.int32)
 
     def begin(self, prefix_str: str) -> None:
