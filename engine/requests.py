@@ -21,7 +21,7 @@ from engine.judging.criterion import Criterion
 from engine.measuring import audit, building, rounds
 from engine.runs import steering
 from engine.runs.ingest import ingest
-from engine.runs.planning import Plan
+from engine.runs.planning import Plan, at_once
 from engine.store import criteria, inbox, models, piles, runs, snapshot, sweeps, traces, waiting
 from engine.store.models import Model
 from engine.store.runs import Run
@@ -216,7 +216,7 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
             "run": run_id, "sweep": sweep.sweep_id, "name": sweep.name, "prompts": len(sweep.prompts),
             "items": sweep.pool, "seeds": list(sweep.seeds), "ks": list(sweep.ks), "repeats": sweep.repeats, "needed": planned.needed,
             "cached": planned.cached, "awaited": planned.awaited, "to_run": planned.to_run,
-            "seconds": None if seconds is None else round(seconds * planned.to_run, 1),
+            "seconds": None if seconds is None else round(seconds * planned.to_run / at_once(model), 1),
         }  # fmt: skip
 
     started = store.call(work)

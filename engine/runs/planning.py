@@ -8,8 +8,10 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine.backends.openai_api import PARALLEL
 from engine.backends.protocol import ModelSpec, Request
-from engine.models.settings import model_settings
+from engine.errors import EvaldeskError
+from engine.models.settings import SERVER_BACKEND, ModelSettings, all_settings, model_settings
 from engine.runs import control, plan_file, queue, states, supervisor
 from engine.runs.ingest import ingest
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
@@ -36,11 +38,35 @@ class Plan:
 
 def device_of(model: Model) -> str:
     """The device whose queue a model's runs wait in: a server is one of its own, a GPU is the one of $EVALDESK_DEVICE."""
-    if model.backend == "openai_api":
+    if model.backend == SERVER_BACKEND:
         return f"server {model.name}"
     if model.backend in ("exllamav2", "exllamav3"):
         return os.environ.get("EVALDESK_DEVICE", "cuda:0")
     return "cpu" if model.backend == "llamacpp" else os.environ.get("EVALDESK_DEVICE", "cpu")
+
+
+def settings_of(model: Model) -> ModelSettings:
+    """How the model is to be run; a server that stands under another name by now is known by its identity.
+
+    Raises EvaldeskError for a server that is not registered any more.
+    """
+    settings = model_settings(model.name)
+    if model.backend != SERVER_BACKEND:
+        return settings
+    for known in (settings, *all_settings().values()):
+        if known.server is not None and known.server.fingerprint.short == model.model_id:
+            return known
+    raise EvaldeskError(
+        f"the server {model.name} is not registered any more, or for another model by now",
+        where=model.path,
+        kept="Nothing was changed.",
+        remedy="Add it again with evaldesk models add: the same URL and model are the same server.",
+    )
+
+
+def at_once(model: Model) -> int:
+    """By how much requests going on side by side shorten a run: a server's do, local ones share one machine."""
+    return settings_of(model).parallel or PARALLEL if model.backend == SERVER_BACKEND else 1
 
 
 def preview(tx: Transaction, requests: Sequence[Request]) -> Plan:
@@ -124,7 +150,7 @@ def ensure_queued(run_dir: RunDir, device: str) -> None:
 
 
 def _write_files(workspace: Workspace, run: Run, model: Model, requests: Sequence[Request]) -> RunDir:
-    run_dir, settings = RunDir(workspace.runs / run.run_id), model_settings(model.name)
+    run_dir, settings = RunDir(workspace.runs / run.run_id), settings_of(model)
     run_dir.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     plan_file.write_plan(run_dir, requests)
     states.write_control(run_dir, Control.RUN)

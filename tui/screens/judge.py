@@ -13,6 +13,7 @@ from engine.judging.judge import Judge
 from engine.judging.trace import Trace
 from engine.measuring import audit, building, rounds
 from engine.requests import embedded_model
+from engine.runs.planning import at_once
 from engine.store import criteria, figures, judges, models, piles
 from engine.store.runs import Run
 from engine.store.transaction import Transaction
@@ -216,7 +217,8 @@ def _versions(tx: Transaction, criterion_id: str) -> tuple[list[Version], dict[s
 
 
 def _seconds_a_case(tx: Transaction, model_id: str) -> float | None:
-    return models.seconds_a_request(tx, model_id)
+    seconds, model = models.seconds_a_request(tx, model_id), models.find(tx, model_id)
+    return seconds / at_once(model) if seconds is not None and model is not None else seconds
 
 
 def _nothing_yet(width: int) -> list[Line]:

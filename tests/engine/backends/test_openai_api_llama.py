@@ -58,21 +58,28 @@ def spec(llama: Listening, model: str = ALIAS) -> ModelSpec:
     return ModelSpec("openai_api", "x", llama.url, parallel=2, options={"model": model, "key_env": "LLAMA_KEY"})
 
 
-def test_replies_and_judgements_come_with_their_usage(llama: Listening) -> None:
+def test_replies_come_with_their_usage(llama: Listening) -> None:
     backend = OpenAiApi()
     info = backend.load(spec(llama))
-    schema = reply_schema(quote_required=False, reason_chars=40)
-    done = carry_out(
-        backend, [request("a", max_tokens=3), request("b", seed=0), request("judge", schema, max_tokens=64)]
-    )
+    done = carry_out(backend, [request("a", max_tokens=3), request("b", seed=0)])
     backend.close()
-    assert info.parallel == 2
+    assert (info.parallel, info.context_length) == (2, 512)
     for completion in done.values():
         assert completion.error == "" and completion.completion_tokens > 0 < completion.prompt_tokens
         assert completion.finish in ("stop", "length") and completion.seconds > 0
     assert (done["a"].finish, done["a"].completion_tokens) == ("length", 3)
-    assert list(json.loads(done["judge"].text)) == ["reason", "verdict"]
-    assert done["judge"].extra["schema"] == "json_schema"
+
+
+@pytest.mark.slow
+def test_judgements_follow_the_schema_in_the_firmest_form(llama: Listening) -> None:
+    backend = OpenAiApi()
+    backend.load(spec(llama))
+    schema = reply_schema(quote_required=False, reason_chars=40)
+    done = carry_out(backend, [request(f"j{n}", schema, max_tokens=120) for n in range(2)])
+    backend.close()
+    for completion in done.values():
+        assert list(json.loads(completion.text)) == ["reason", "verdict"]
+        assert completion.extra["schema"] == "json_schema"
 
 
 def test_a_wrong_key_stops_before_anything_is_generated(llama: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
