@@ -11,12 +11,16 @@ from email.utils import parsedate_to_datetime
 
 @dataclass(frozen=True)
 class Backoff:
-    """Waits in seconds. ``tries`` counts the first one too; a longer Retry-After than ``longest_told`` is not believed."""
+    """Waits in seconds. ``tries`` counts the first one too; a longer Retry-After than ``longest_told`` is not believed.
+
+    A server that answers nobody is tried for ``patience`` seconds, however many tries that takes: servers are restarted.
+    """
 
     base: float = 0.5
     longest: float = 30.0
     longest_told: float = 300.0
     tries: int = 8
+    patience: float = 300.0
 
     def wait(self, failures: int, told: float | None, chance: Callable[[], float] = random.random) -> float:
         """Seconds to wait after so many failures (1, 2, ...); ``told`` is what the server said, ``chance`` lies in [0, 1).

@@ -77,10 +77,10 @@ class ServerLink:
         """The models that the server lists, with their context lengths or 0; {} where it has no such list."""
         for failures in range(1, self._backoff.tries + 1):
             try:
-                status, body, _ = await self._request("GET", f"{self._address.url}/models", None)
+                status, body, told = await self._request("GET", f"{self._address.url}/models", None)
                 if status == 200:
                     return read_models(body)
-                self._judge(status, body, None)
+                self._judge(status, body, told)
             except NotAReply:
                 return {}
             except Failure as failure:
@@ -95,8 +95,8 @@ class ServerLink:
 
     async def chat(self, body: bytes, tokens: int) -> tuple[ChatReply, float]:
         """The reply to one request and the seconds that its last attempt took; ``tokens`` is what it is taken to need."""
-        began = time.monotonic()
-        failures = timeouts = 0
+        began, seen = time.monotonic(), self._answered_at
+        failures = lost = timeouts = 0
         while True:
             await self._room(tokens)
             started = time.monotonic()
@@ -108,8 +108,13 @@ class ServerLink:
                 if failure.meaning is not Meaning.AGAIN:
                     raise self._given_up(failure) from None
                 failures += 1
+                # Too many at once, and others were served since the last try: its turn comes.
+                lost = 1 if failure.status == 429 and self._answered_at > seen else lost + 1
+                seen = self._answered_at
                 timeouts += failure.status == 0 and failure.may_be_the_request
-                if failures >= self._backoff.tries or timeouts >= MAX_TIMEOUTS:
+                if timeouts >= MAX_TIMEOUTS or (
+                    lost >= self._backoff.tries and not self._may_come_back(failure, began)
+                ):
                     raise self._exhausted(failure, began) from None
                 wait = self._backoff.wait(failures, failure.told)
                 if failure.told is not None:
@@ -138,6 +143,7 @@ class ServerLink:
             self._judge(code if 400 <= code < 600 else 500, raw, told)
             raise AssertionError("an error status is judged as a failure")
         if read.finish == "content_filter":
+            self._answered_at = time.monotonic()
             raise Failure(Meaning.REQUEST, "the server's content filter stopped this reply", status=200)
         return read
 
@@ -181,12 +187,20 @@ class ServerLink:
 
     def _exhausted(self, failure: Failure, began: float) -> Failure:
         """After the last try: the request's own failure, or the server's, which stops the run."""
-        alive = self._answered_at >= began or (failure.may_be_the_request and self._answered_at > float("-inf"))
-        if not alive:
+        if not self._is_alive(failure, began):
             return self._outage(failure)
         if failure.status == 0 and failure.may_be_the_request:
             failure = Failure(Meaning.REQUEST, failure.text)
         return self._given_up(failure)
+
+    def _is_alive(self, failure: Failure, began: float) -> bool:
+        """Whether the server answers others, so that this failure is the request's own."""
+        return self._answered_at >= began or (failure.may_be_the_request and self._answered_at > float("-inf"))
+
+    def _may_come_back(self, failure: Failure, began: float) -> bool:
+        """Whether the server answers nobody, and has not done so for long."""
+        silent = time.monotonic() - max(began, self._answered_at)
+        return not self._is_alive(failure, began) and silent < self._backoff.patience
 
     def _given_up(self, failure: Failure) -> Failure:
         """The failure as it is, or that of the run. A server that has answered may refuse as many requests as it likes."""

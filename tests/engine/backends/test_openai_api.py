@@ -42,7 +42,7 @@ def spec(server: OddServer, parallel: int = 4, **options: Any) -> ModelSpec:
 @contextmanager
 def loaded(server: OddServer, parallel: int = 4, **options: Any) -> Iterator[OpenAiApi]:
     """A backend that does not wait long before it tries again."""
-    backend = OpenAiApi(Backoff(base=0.01, longest=0.02, longest_told=2.0, tries=4))
+    backend = OpenAiApi(Backoff(base=0.01, longest=0.02, longest_told=2.0, tries=4, patience=0.1))
     backend.load(spec(server, parallel, **options))
     try:
         yield backend
@@ -231,6 +231,35 @@ def test_a_forbidden_prompt_among_answered_ones_is_its_own_error() -> None:
     with OddServer(behave) as server, loaded(server, parallel=1) as backend:
         done = carry_out(backend, [request("a"), request("b"), request("c")])
     assert "403" in done["b"].error and done["b"].is_final and done["c"].text == "yes"
+
+
+def test_a_server_that_takes_one_at_a_time_gets_them_all_done() -> None:
+    busy = 0.0
+
+    def behave(call: Call) -> Answer:
+        nonlocal busy
+        if time.monotonic() < busy:
+            return refusal("one at a time", 429)
+        busy = time.monotonic() + 0.02
+        return Answer(completion(), seconds=0.02)
+
+    with OddServer(behave) as server:
+        backend = OpenAiApi(Backoff(base=0.01, longest=0.1, tries=8, patience=5.0))
+        backend.load(spec(server, parallel=8))
+        done = carry_out(backend, [request(f"k{n}") for n in range(40)])
+        backend.close()
+    assert [completion.error for completion in done.values()] == [""] * 40
+
+
+def test_a_server_that_comes_back_in_time_loses_nothing() -> None:
+    with OddServer() as server:
+        backend = OpenAiApi(Backoff(base=0.01, longest=0.05, tries=2, patience=20.0))
+        backend.load(spec(server))
+        server.behave = lambda call: refusal("restarting", 503)
+        threading.Timer(0.5, lambda: setattr(server, "behave", plain)).start()
+        done = carry_out(backend, [request(f"k{n}") for n in range(20)])
+        backend.close()
+    assert [completion.text for completion in done.values()] == ["yes"] * 20
 
 
 def test_a_server_that_went_away_stops_the_run_rather_than_failing_all_of_it() -> None:
