@@ -18,6 +18,7 @@ from engine.backends.availability import check_backends
 from engine.errors import EvaldeskError
 from engine.models.registry import GET_REMEDY, find_models, models_home
 from engine.models.servers import ServerModel
+from engine.network_folders import network_file_system
 
 LOW_DISK_BYTES = 2**30
 _LIBRARIES = ("textual", "rich", "duckdb", "numpy", "scipy")
@@ -128,7 +129,14 @@ def _state(findings: list[str]) -> dict[str, Any]:
         if number is not None and number < LOW_DISK_BYTES:
             findings.append(f"Only {number // 2**20} MB are free on the disk {place}.")
             break
-    return {"path": path, "writable": writable, "free_bytes": free, "free_bytes_here": here}
+    network = {"state": network_file_system(Path(path)) if path else "", "here": network_file_system(Path.cwd())}
+    for place, kind in (("The state folder", network["state"]), ("This directory", network["here"])):
+        if kind:
+            findings.append(
+                f"{place} lies on a network file system ({kind}), where locks may not hold and a database may be damaged: "
+                f"{'set EVALDESK_STATE_DIR to a local folder' if place == 'The state folder' else 'keep workspaces on a local disk'}."
+            )
+    return {"path": path, "writable": writable, "free_bytes": free, "free_bytes_here": here, "network": network}
 
 
 def _processes(findings: list[str]) -> dict[str, Any]:

@@ -323,6 +323,34 @@ def _only_criterion(tx: Transaction) -> str:
     raise Refused("it is not said which criterion is meant", remedy=f"Say it with --criterion; there are: {names}.")
 
 
+def _again(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Start once more what a run was about; only what has no reply is asked: what failed, or came to nothing."""
+    _bring_in(store)
+
+    def work(tx: Transaction) -> dict[str, Any]:
+        before = runs.get(tx, str(body["run"]))
+        if before.is_active:
+            raise Refused(
+                "this run goes on yet", where=before.run_id, kept="Nothing was started.",
+                remedy="What failed can be asked again once it has ended.",
+            )  # fmt: skip
+        if before.kind == "sweep":
+            run = starting.again(tx, store.workspace, before)
+        else:
+            run = rounds.start(tx, store.workspace, before.judge_id)
+        return {
+            "run": run.run_id,
+            "needed": run.needed,
+            "cached": run.cached,
+            "awaited": run.awaited,
+            "to_run": run.to_run,
+        }
+
+    started = store.call(work)
+    store.call(kept_figures.refresh)  # of a run that had nothing to generate
+    return started
+
+
 _HANDLERS: dict[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
     "import": _import,
     "criterion": _criterion,
@@ -331,6 +359,7 @@ _HANDLERS: dict[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
     "sweep": _sweep,
     "ranking": _ranking,
     "runs": _runs,
+    "again": _again,
     "settle": _settle,
     "snapshot": _snapshot,
     "seal": _seal,

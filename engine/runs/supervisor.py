@@ -18,13 +18,14 @@ from typing import IO
 
 from engine.errors import EvaldeskError
 from engine.runs import queue, scratch
+from engine.runs.finish_hook import run_hook
 from engine.runs.locks import FileLock, is_held, try_lock
 from engine.runs.plan_file import read_plan
 from engine.runs.progress import recounted
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
 from engine.runs.queue import QueueEntry
 from engine.runs.spool import count_lines, stream_results
-from engine.runs.states import read_control, read_state, write_state_at_any_cost
+from engine.runs.states import read_control, read_description, read_state, write_state_at_any_cost
 
 EXIT_ENDED = 0
 """Worker: done, paused or cancelled."""
@@ -221,6 +222,12 @@ class Supervisor:
             scratch.clear(entry.run_dir)
             failed = replace(state, status=RunStatus.FAILED, message=message, updated_at=time.time())
             write_state_at_any_cost(entry.run_dir, failed)
+        try:
+            said = read_description(entry.run_dir)
+        except EvaldeskError:
+            return
+        if why := run_hook(entry.run_dir, failed, title=said.title, workspace=said.workspace):
+            log(why)
 
 
 def _recounted(run_dir: RunDir) -> tuple[RunState, int]:

@@ -24,6 +24,7 @@ from engine.backends.kernels import loading_note
 from engine.backends.protocol import Backend, BackendBroken, Completion, ModelInfo, Request
 from engine.errors import EvaldeskError
 from engine.runs import queue, scratch
+from engine.runs.finish_hook import run_hook
 from engine.runs.heartbeat import Heartbeat
 from engine.runs.locks import FileLock, try_lock
 from engine.runs.plan_file import read_plan
@@ -277,10 +278,18 @@ class Worker:
                 if self.ticket:
                     queue.remove(self.run_dir, device, ticket=self.ticket)
                 self.lock.release()
+                self.tell()
                 ensure_supervisor(device)
             except EvaldeskError as error:
                 log(str(error))
         return EXIT_FAILED if status is RunStatus.FAILED else EXIT_ENDED
+
+    def tell(self) -> None:
+        """Start what the user wants done when a run has ended."""
+        assert self.description is not None
+        said = self.description
+        if why := run_hook(self.run_dir, read_state(self.run_dir), title=said.title, workspace=said.workspace):
+            log(why)
 
     def give_up(self, status: RunStatus, message: str) -> None:
         """End the process from another thread, for the main one is stuck in loading a model or in letting it go."""

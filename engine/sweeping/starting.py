@@ -102,7 +102,20 @@ def start(tx: Transaction, workspace: Workspace, order: SweepOrder, model: Model
     datasets.remember(tx, order.dataset, source)
     sweeps.remember(tx, sweep)
     items = dict(enumerate(order.dataset.items))
-    cells = _cells(sweep, {prompt.prompt_id: prompt for prompt in order.prompts}, items)
+    return _start(tx, workspace, sweep, model, {prompt.prompt_id: prompt for prompt in order.prompts}, items)
+
+
+def again(tx: Transaction, workspace: Workspace, run: Run) -> Run:
+    """Start the sweep of a run once more: what has a reply is not asked again, what failed is."""
+    sweep, model = sweeps.get(tx, run.sweep_id), models.get(tx, run.model_id)
+    known = prompts.by_id(tx, [prompt_id for prompt_id, _ in sweep.prompts])
+    return _start(tx, workspace, sweep, model, known, datasets.items(tx, sweep.dataset_id, sweep.pool_items))
+
+
+def _start(
+    tx: Transaction, workspace: Workspace, sweep: Sweep, model: Model, by_id: dict[str, Prompt], items: dict[int, Item]
+) -> Run:
+    cells = _cells(sweep, by_id, items)
     return planning.start(
         tx, workspace, kind="sweep", title=f"{sweep.name}, {len(sweep.prompts)} prompt{'' if len(sweep.prompts) == 1 else 's'}", model=model, sweep_id=sweep.sweep_id,
         planned=[request for _, request in cells],

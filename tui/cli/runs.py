@@ -1,4 +1,4 @@
-"""evaldesk runs: the runs of a workspace; pause, resume or cancel one, or follow it."""
+"""evaldesk runs: the runs of a workspace; pause, resume, cancel or follow one, or ask again what failed in it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from engine.store import runs
 from engine.store.workspace import Workspace
 from tui.cli.follow_run import PlainLines, state_text
 from tui.cli.output import print_json, print_line
+from tui.presentation.run_view import plan_text
 
-_DONE = {"pause": "paused", "resume": "resumed", "cancel": "cancelled", "follow": "followed"}
+_DONE = {"pause": "paused", "resume": "resumed", "cancel": "cancelled", "follow": "followed", "again": "started again"}
 _STEER = {"pause": control.pause, "resume": control.resume, "cancel": control.cancel}
 _PATIENCE_S = 5.0
 """An owner that does not answer, suspended say, keeps nobody from the folder's own account for longer."""
@@ -30,8 +31,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the command line."""
     from tui.cli.main import add_workspace_option
 
-    parser = subparsers.add_parser("runs", help="list runs; pause, resume, cancel or follow one", description=__doc__)
-    parser.add_argument("action", nargs="?", choices=("pause", "resume", "cancel", "follow"))
+    parser = subparsers.add_parser(
+        "runs", help="list runs; pause, resume, cancel, follow or start one again", description=__doc__
+    )
+    parser.add_argument("action", nargs="?", choices=("pause", "resume", "cancel", "follow", "again"))
     parser.add_argument(
         "run_id", nargs="?", metavar="ID", help="run id, or the beginning of it that no other run shares"
     )
@@ -50,6 +53,12 @@ def run(args: argparse.Namespace) -> int:
     row = _find(workspace, args.run_id)
     if args.action == "follow":
         return _follow(workspace, row)
+    if args.action == "again":
+        started = requests.ask(workspace, {"kind": "again", "run": row["run"]})
+        print_line(
+            f"{row['run']} again: {plan_text(started['needed'], started['cached'], started['awaited'])}, run {started['run']}"
+        )
+        return 0
     _steer(workspace, row, args.action)
     return 0
 

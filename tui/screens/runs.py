@@ -10,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from engine import requests
 from engine.errors import EvaldeskError
 from engine.runs import steering
 from engine.runs.protocol import RunDir, RunState
@@ -18,7 +19,7 @@ from engine.store import runs, waiting
 from engine.store.runs import Run
 from engine.watch import Change
 from tui.presentation.lines import line, shortened
-from tui.presentation.run_view import run_lines, run_row, status_of
+from tui.presentation.run_view import plan_text, run_lines, run_row, status_of
 from tui.screens.desk_screen import DeskScreen
 from tui.screens.text_dialog import ConfirmDialog
 from tui.widgets.literal import one_line
@@ -52,6 +53,7 @@ class RunsScreen(DeskScreen):
             id="runs.resume",
         ),
         Binding("X", "cancel", "cancel", tooltip="Stop the run; what it has generated is kept", id="runs.cancel"),
+        Binding("F", "again", "failed again", tooltip="Ask again what failed in this run", id="runs.again"),
         Binding(
             "a", "open_figures", "figures", tooltip="The audit of this run, or its score matrix", id="runs.figures"
         ),
@@ -142,6 +144,19 @@ class RunsScreen(DeskScreen):
     async def action_resume(self) -> None:
         if self._current is not None:
             await self._control(self._current, "resume")
+
+    async def action_again(self) -> None:
+        run = self._current
+        if run is None:
+            return
+        try:
+            started = await self.desk.later(requests.carry_out, self.desk.store, {"kind": "again", "run": run.run_id})
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        self.say(f"Started again: {plan_text(started['needed'], started['cached'], started['awaited'])}.")
+        if self.is_current:
+            await self._reload()
 
     def action_cancel(self) -> None:
         self.run_worker(self._cancel(), exclusive=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import kept_figures
+from engine import kept_figures, requests
 from engine.backends.protocol import Request
 from engine.errors import EvaldeskError, Refused
 from engine.ranking.outcomes import OutcomeTable
@@ -34,6 +34,7 @@ from engine.sweeping.dataset import Dataset, Item
 from engine.sweeping.overview import sweep_standings
 from engine.sweeping.prompt import Prompt
 from engine.sweeping.results import results_json
+from engine.sweeping.sweep import Sweep
 from stats.ranks import fair_ranks
 from stats.subsets import draw
 from tests.engine.measuring.conftest import wait_until
@@ -125,6 +126,32 @@ def test_repeats_are_asked_each_once_and_their_mean_is_the_outcome(sweeper: Swee
     assert sweeper.start(replace(order, repeats=4)).to_run == 90
     said = ranked.ranked_json(found, 1.0)
     assert (said["repeats"], said["temperature"]) == (3, 0.7) and said["advice"]
+
+
+def test_what_failed_is_asked_again_alone(sweeper: Sweeper) -> None:
+    keys = [request.key for _, request in starting._cells(*_planned(sweeper))]
+    run = sweeper.start(fail_keys=keys[3:8])
+    sweeper.finish(run)
+    first = sweeper.results(run)
+    assert sum(score.failed for score in first.scores) == 5
+    asked = len(sweeper.generated())
+    # The same model as a machine that works again has it.
+    sweeper.store.call(lambda tx: tx.execute("UPDATE model SET path = ?", sweeper.model().path))
+    started = requests.carry_out(sweeper.store, {"kind": "again", "run": run.run_id})
+    assert (started["needed"], started["to_run"]) == (90, 5)
+    again = sweeper.store.call(runs.get, started["run"])
+    sweeper.finish(again)
+    assert len(sweeper.generated()) == asked + 5
+    assert sum(score.failed for score in sweeper.results(again).scores) == 0
+    waiting = sweeper.start(with_prompts(sweeper.order, *skilled(3)), hold_after=1)
+    with pytest.raises(Refused, match="goes on"):
+        requests.carry_out(sweeper.store, {"kind": "again", "run": waiting.run_id})
+    (sweeper.folder / "gate").touch()
+
+
+def _planned(sweeper: Sweeper) -> tuple[Sweep, dict[str, Prompt], dict[int, Item]]:
+    sweep = starting.sweep_of(sweeper.order, sweeper.model())
+    return sweep, {p.prompt_id: p for p in sweeper.order.prompts}, dict(enumerate(sweeper.order.dataset.items))
 
 
 def test_a_sweep_with_one_repeat_is_the_sweep_that_it_was(sweeper: Sweeper) -> None:
