@@ -87,3 +87,17 @@ async def test_before_the_first_reply_there_is_a_sign_of_life(private_state: Pat
         await desk.wait_for("done")
         await desk.wait_for("results  90 good")
         assert "tok/s" not in desk.text
+
+
+async def test_what_failed_is_asked_again_by_key(private_state: Path) -> None:
+    async with open_desk(private_state / "ws", "runs", (100, 30)) as desk:
+        sweeper = Sweeper(desk.app.desk.store, private_state)
+        run = sweeper.start(hold_after=3)
+        await desk.wait_for("3/90")
+        await desk.press("F")
+        await desk.wait_for("this run goes on yet")
+        (private_state / "gate").touch()
+        await desk.wait_for(lambda: status_of(desk, run.run_id) == "done")
+        await desk.press("F")
+        await desk.wait_for("Started again: 90 needed, 90 cached, 0 to run")
+        await desk.wait_for("2 runs")
