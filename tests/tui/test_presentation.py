@@ -98,6 +98,7 @@ def test_a_run_that_took_over_from_another_one_says_what_it_runs_itself() -> Non
 def test_one_of_something_is_no_plural() -> None:
     planned = {"prompts": 1, "items": 1, "seeds": [1], "ks": [1], "needed": 1, "cached": 0, "awaited": 0, "to_run": 1}
     assert order_text(planned).startswith("1 prompt × 1 item, 1 seed × k 1: ")
+    assert order_text({**planned, "repeats": 3}).startswith("1 prompt × 1 item × 3 repeats, 1 seed")
     sweep = Sweep("d", 1, "exact", "m", (("p", "a"),), 1, (1,), (1,), {"max_tokens": 1})
     assert protocol_text(sweep) == "1 prompt · 1 item · 1 seed × k 1 · exact · greedy, 1 token"
 

@@ -41,7 +41,8 @@ def order_text(planned: Mapping[str, Any]) -> str:
     seconds = planned.get("seconds")
     about = f", about {duration(seconds)}" if seconds and planned["to_run"] else ""
     ks = "/".join(map(str, planned["ks"]))
-    repeats = f" × {planned['repeats']} repeats" if planned["repeats"] > 1 else ""
+    # Whoever owns the workspace may be of a version that knows no repeats.
+    repeats = f" × {planned['repeats']} repeats" if planned.get("repeats", 1) > 1 else ""
     return (
         f"{counted(planned['prompts'], 'prompt')} × {counted(planned['items'], 'item')}{repeats}, "
         f"{counted(len(planned['seeds']), 'seed')} × k {ks}: "
