@@ -49,7 +49,7 @@ def run(backend: ExLlama, requests: Sequence[Request]) -> dict[str, Completion]:
     backend.submit(requests)
     done: dict[str, Completion] = {}
     while backend.in_flight:
-        done.update({completion.key: completion for completion in backend.results(5.0)})
+        done.update({completion.key: completion for completion in backend.results(0.05)})
     return done
 
 
@@ -202,7 +202,7 @@ def test_a_fault_of_the_device_ends_the_backend_after_what_was_finished(load: Lo
     backend.submit([ask("a"), ask("abcdefgh"), ask("wrong", nonsense=1)])
     done: dict[str, Completion] = {}
     while len(done) < 2:
-        done.update({completion.key: completion for completion in backend.results(5.0)})
+        done.update({completion.key: completion for completion in backend.results(0.05)})
     with pytest.raises(BackendBroken, match="illegal memory access"):
         _drain(backend, done)
     assert done["a"].text == "a" and "nonsense" in done["wrong"].error and set(done) == {"a", "wrong"}
@@ -211,7 +211,7 @@ def test_a_fault_of_the_device_ends_the_backend_after_what_was_finished(load: Lo
 
 def _drain(backend: ExLlama, done: dict[str, Completion]) -> None:
     while True:
-        done.update({completion.key: completion for completion in backend.results(5.0)})
+        done.update({completion.key: completion for completion in backend.results(0.05)})
 
 
 def test_insufficient_memory_halves_the_cache_and_says_so(

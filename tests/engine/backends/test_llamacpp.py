@@ -112,16 +112,16 @@ def _computed(server: SlotServer, user: str, *, reuse: bool) -> tuple[str, list[
 
 def test_one_at_a_time_a_reply_is_the_same_to_the_last_bit_whatever_ran_before(single: LlamaCpp) -> None:
     assert single._server is not None
-    cases = [f"{PREFIX[: 400 - 90 * (n % 3)]} Case {n}: the parcel {'is late ' * n}." for n in range(6)]
+    cases = [f"{PREFIX[: 240 - 60 * (n % 3)]} Case {n}: the parcel {'is late ' * n}." for n in range(5)]
     alone = [_computed(single._server, case, reuse=False) for case in cases]
-    order = [3, 0, 5, 1, 4, 2]
+    order = [3, 0, 1, 4, 2]
     after_others = {n: _computed(single._server, cases[n], reuse=True) for n in order}
-    assert [after_others[n][:2] for n in range(6)] == [computed[:2] for computed in alone]
-    assert sum(after_others[n][2] > 30 for n in order[1:]) >= 4
+    assert [after_others[n][:2] for n in range(5)] == [computed[:2] for computed in alone]
+    assert sum(after_others[n][2] > 20 for n in order[1:]) >= 3
 
 
 def test_a_repeated_request_gives_the_same_reply_as_the_first_time(single: LlamaCpp) -> None:
-    request = _request("g", "Is the parcel late?", system=PREFIX, schema=SCHEMA)
+    request = _request("g", "Is the parcel late?", system=PREFIX[:96], schema=SCHEMA)
     _run(single, [_request("other", "Say hi.", max_tokens=1)])
     first, second = (_run(single, [request])["g"] for _ in range(2))
     assert first.text == second.text and json.loads(first.text)["verdict"] in ("PASS", "FAIL")
@@ -130,14 +130,14 @@ def test_a_repeated_request_gives_the_same_reply_as_the_first_time(single: Llama
 
 def test_above_temperature_0_the_seed_decides_the_reply(single: LlamaCpp) -> None:
     replies = [
-        _run(single, [_request("t", "Tell a story.", temperature=1.5, seed=seed, max_tokens=12)])["t"].text
+        _run(single, [_request("t", "Tell a story.", temperature=1.5, seed=seed, max_tokens=6)])["t"].text
         for seed in (0, 1, 0)
     ]
     assert replies[0] == replies[2] != replies[1]
 
 
 def test_a_common_beginning_is_computed_once(single: LlamaCpp) -> None:
-    system = "A third task. " + PREFIX
+    system = "A third task. " + PREFIX[:500]
     done = _run(single, [_request(f"p{n}", f"Case {n}.", system=system, max_tokens=1) for n in range(3)])
     assert done["p0"].cached_tokens < 0.2 * done["p0"].prompt_tokens
     assert all(done[key].cached_tokens > 0.8 * done[key].prompt_tokens for key in ("p1", "p2"))
