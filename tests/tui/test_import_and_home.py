@@ -270,6 +270,7 @@ async def test_the_criterion_form_fits_80x24_and_asks_before_it_drops_what_was_t
         assert desk.rows("SELECT count(*) FROM criterion WHERE question = 'x'") == [(0,)]
 
 
+@pytest.mark.slow
 async def test_a_workspace_from_nothing_criterion_traces_seal_by_keys(
     tmp_path: Path, traces_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

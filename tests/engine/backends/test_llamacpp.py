@@ -76,6 +76,7 @@ def test_the_information_is_that_of_the_file() -> None:
     assert info.features == {"schema", "prefix_cache", "batch"} and info.backend_version
 
 
+@pytest.mark.slow
 def test_judge_replies_parse_are_compact_and_give_the_reason_first(batching: LlamaCpp) -> None:
     requests = [_request(f"r{n}", f"Where is order {n}?", system=PREFIX, schema=SCHEMA) for n in range(3)]
     done = _run(batching, requests)
@@ -110,6 +111,7 @@ def _computed(server: SlotServer, user: str, *, reuse: bool) -> tuple[str, list[
     )
 
 
+@pytest.mark.slow
 def test_one_at_a_time_a_reply_is_the_same_to_the_last_bit_whatever_ran_before(single: LlamaCpp) -> None:
     assert single._server is not None
     cases = [f"{PREFIX[: 240 - 60 * (n % 3)]} Case {n}: the parcel {'is late ' * n}." for n in range(5)]
@@ -120,6 +122,7 @@ def test_one_at_a_time_a_reply_is_the_same_to_the_last_bit_whatever_ran_before(s
     assert sum(after_others[n][2] > 20 for n in order[1:]) >= 3
 
 
+@pytest.mark.slow
 def test_a_repeated_request_gives_the_same_reply_as_the_first_time(single: LlamaCpp) -> None:
     request = _request("g", "Is the parcel late?", system=PREFIX[:96], schema=SCHEMA)
     _run(single, [_request("other", "Say hi.", max_tokens=1)])

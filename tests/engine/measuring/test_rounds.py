@@ -206,6 +206,7 @@ def test_killed_between_ingest_passes_no_row_is_doubled_or_missing(bench: Bench)
         assert counts(store.call(audit.audit, run.run_id)) == EXPECTED
 
 
+@pytest.mark.slow
 def test_the_app_and_the_worker_killed_the_run_still_ends_complete(private_state: Path) -> None:
     """kill -9 of the process that planned the run, then of the worker: the supervisor finishes it."""
     script = textwrap.dedent("""

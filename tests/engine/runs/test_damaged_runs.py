@@ -68,7 +68,11 @@ def test_a_run_whose_folder_is_gone_has_failed(store: Store) -> None:
     assert store.call(runs.unfinished) == []
 
 
-def test_a_damaged_description_is_marked_in_the_list(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_description_is_marked_in_the_list(
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The test itself owns the workspace and answers nobody.
+    monkeypatch.setattr("tui.cli.runs._PATIENCE_S", 0.3)
     a_run(store, "bad").description.write_text("{")
     other = a_run(store, "other")
     other.description.mkdir()

@@ -424,6 +424,7 @@ def end(owner: subprocess.Popen[str]) -> None:
     owner.stdout.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", KILL_SEEDS)
 def test_app_supervisor_and_worker_killed_at_random_moments_leave_the_matrix_of_an_undisturbed_sweep(
     private_state: Path, seed: int
