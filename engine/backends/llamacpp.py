@@ -1,13 +1,14 @@
 """llama.cpp inside this process (package xllamacpp): any machine, GGUF files; the embedded default.
 
-One request goes at a time unless the spec asks for more, and keeps the tokens of its prompt, so that the next one with
-the same beginning computes only what is new. At temperature 0 a reply is then the same whatever ran before: a run that
+One request goes at a time unless the spec asks for more, and the computed tokens of its prompt are kept, so that a later
+one with the same beginning computes only what is new. At temperature 0 a reply is the same whatever ran before: a run that
 was killed and went on gives what it would have given. Several at once (slots, continuous batching) share a batch, which
 changes the order of floating-point sums: replies then repeat nearly always.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import os
 import queue
@@ -37,6 +38,9 @@ PARALLEL = 1
 # exact; 16 with 1,700 tokens of common beginning took 40 s, by four 90 s where each slot computed it.
 
 MAX_THREADS = 8
+MAX_KEPT_MIB = 8192
+KEPT_SHARE = 8
+"""Of the machine's memory, one part in so many may hold the computed beginnings of prompts."""
 
 # llama.cpp's own defaults reshape the distribution; these leave it as the model gives it.
 _NEUTRAL = {"temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "seed": 0}
@@ -74,7 +78,7 @@ class LlamaCpp:
         self._seeding = False
         self._closed = False
         self._seeded = ""
-        self._last_prompt = ""
+        self._computed: set[bytes] = set()
         self._parallel = 1
 
     def load(self, model: ModelSpec) -> ModelInfo:
@@ -103,6 +107,8 @@ class LlamaCpp:
                 context_length=context,
                 slots=self._parallel,
                 threads=compute_threads(),
+                # Several slots hold the shared beginning themselves: saving what was displaced would only take time.
+                kept_mib=kept_mib() if self._parallel == 1 else 0,
                 slot_directory=self._directory,
                 api_key=secrets.token_urlsafe(32),
             )
@@ -222,12 +228,16 @@ class LlamaCpp:
             return None
 
     def _may_reuse(self, request: Request) -> bool:
-        """Whether the slot's tokens may serve the request: not those of the very same prompt, when replies are exact.
+        """Whether kept tokens may serve the request: not where its very prompt was computed before, when replies are exact.
 
         They would leave one token to compute, and the library computes one by another order of sums than several.
         """
-        before, self._last_prompt = self._last_prompt, flat_text(request.messages)
-        return self._parallel > 1 or before != self._last_prompt
+        if self._parallel > 1:
+            return True
+        digest = hashlib.blake2b(flat_text(request.messages).encode("utf-8", "replace"), digest_size=16).digest()
+        is_new = digest not in self._computed
+        self._computed.add(digest)
+        return is_new
 
     def _complete(self, request: Request) -> Completion:
         assert self._server is not None
@@ -240,6 +250,15 @@ class LlamaCpp:
             )
         except _LIBRARY_ERRORS as error:
             return Completion(request.key, error=f"llama.cpp failed: {type(error).__name__}: {error}"[:500])
+
+
+def kept_mib() -> int:
+    """MiB for the computed beginnings of prompts: an eighth of the machine's memory, at most 8 GiB, the library's own limit."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 0
+    return min(MAX_KEPT_MIB, memory // KEPT_SHARE // 2**20)
 
 
 def compute_threads() -> int:

@@ -20,11 +20,20 @@ class SlotServer:
     """One loaded model with ``slots`` independent contexts of ``context_length`` tokens each.
 
     The library always opens a listener on a free loopback port; a random key of this process closes it to others.
-    It is used here only to save and restore slots, which the in-process interface does not offer.
+    It is used here only to save and restore slots, which the in-process interface does not offer. ``kept_mib`` is the
+    memory for prompts that another one displaced: a later one with the same beginning takes it from there.
     """
 
     def __init__(
-        self, path: Path, *, context_length: int, slots: int, threads: int, slot_directory: Path, api_key: str
+        self,
+        path: Path,
+        *,
+        context_length: int,
+        slots: int,
+        threads: int,
+        kept_mib: int,
+        slot_directory: Path,
+        api_key: str,
     ) -> None:
         params = xllamacpp.CommonParams()
         params.model.path = str(path)
@@ -32,8 +41,7 @@ class SlotServer:
         params.n_ctx = context_length * slots
         # Separate slots: a unified cache computes attention over all slots' tokens and loses prefixes when it is full.
         params.kv_unified = False
-        # Slots hold the shared beginning themselves; saving every displaced prompt would only take memory and time.
-        params.cache_ram_mib = 0
+        params.cache_ram_mib = kept_mib
         params.cache_idle_slots = False
         params.cache_prompt = True
         # Flash attention sums in another order when the prompt's beginning is cached, and was slower here on long prompts.

@@ -146,6 +146,14 @@ def test_a_common_beginning_is_computed_once(single: LlamaCpp) -> None:
     assert all(done[key].cached_tokens > 0.8 * done[key].prompt_tokens for key in ("p1", "p2"))
 
 
+def test_a_beginning_is_kept_while_others_run(single: LlamaCpp) -> None:
+    one, other = "One more task. " + PREFIX[:500], "Quite another one. " + PREFIX[:500]
+    requests = [_request(f"p{n}", f"Case {n}.", system=(one, other)[n % 2], max_tokens=1) for n in range(4)]
+    done = _run(single, requests)
+    assert all(done[key].cached_tokens < 0.2 * done[key].prompt_tokens for key in ("p0", "p1"))
+    assert all(done[key].cached_tokens > 0.8 * done[key].prompt_tokens for key in ("p2", "p3"))
+
+
 def test_a_schema_that_is_not_flat_is_followed_too(single: LlamaCpp) -> None:
     schema = {
         "type": "object",
