@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ class ChatReply:
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
+    listed: tuple[tuple[str, float], ...] = ()
+    """The likeliest first tokens with their log-probabilities, where they were asked for and given."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ def read_chat(body: bytes) -> ChatReply | ServerError:
         _count(usage.get("prompt_tokens")),
         _count(details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
         _count(usage.get("completion_tokens")),
+        _listed(choice),
     )
 
 
@@ -116,6 +120,18 @@ def _text(message: Mapping[str, Any]) -> str:
         parts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text")
         return "".join(part for part in parts if isinstance(part, str))
     return content if isinstance(content, str) else ""
+
+
+def _listed(choice: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    content = _inner(choice, "logprobs").get("content")
+    first = content[0] if isinstance(content, list) and content else None
+    tokens = first.get("top_logprobs") if isinstance(first, dict) else None
+    pairs = ((token.get("token"), token.get("logprob")) for token in tokens or () if isinstance(token, dict))
+    return tuple(
+        (text, float(logprob))
+        for text, logprob in pairs
+        if isinstance(text, str) and isinstance(logprob, int | float) and math.isfinite(logprob)
+    )
 
 
 def _count(value: Any) -> int:

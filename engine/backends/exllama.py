@@ -22,9 +22,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.backends.exllama_library import Job, Library, token_logprobs
+from engine.backends.exllama_library import Job, Library, option_logprobs, token_logprobs
 from engine.backends.faults import Fault, fault_of, in_one_line
 from engine.backends.kv_cache import BYTES_PER_ELEMENT, attempts, first_attempt, kv_shape, pages
+from engine.backends.option_likelihoods import decided
 from engine.backends.prefix_order import next_in_order
 from engine.backends.protocol import BackendBroken, Completion, ModelInfo, ModelSpec, Request
 from engine.backends.stop_strings import finished_text
@@ -52,6 +53,7 @@ class _Task:
     job: Job
     started: float = 0.0
     logprobs: list[float] = field(default_factory=list)
+    likelihoods: dict[str, float] = field(default_factory=dict)
     is_suspect: bool = False
     """It was in a batch that failed: it runs alone, so that it fails alone."""
 
@@ -203,7 +205,7 @@ class ExLlama:
         prompts = read_prompts(directory, library.encode, library.token_id, context)
         mode = self._load_next(str(directory))
         self._prompts = prompts = replace(prompts, context=min(context, self._cache_tokens))
-        features = {"schema", "logprobs", "prefix_cache"} | ({"batch"} if self._batch > 1 else set())
+        features = {"schema", "logprobs", "likelihoods", "prefix_cache"} | ({"batch"} if self._batch > 1 else set())
         return ModelInfo(
             fingerprint=fingerprint(directory).short,
             context_length=prompts.context,
@@ -293,6 +295,9 @@ class ExLlama:
                 raise result["error"]
             if result["stage"] != "streaming":
                 continue
+            if task.job.options and not task.likelihoods:
+                held, options = result.get("held", {}), task.job.options
+                task.likelihoods = option_logprobs(result, options) or option_logprobs(held, options)
             if task.job.logprobs:
                 task.logprobs += token_logprobs(result) + token_logprobs(result.get("held", {}))
             if result["eos"]:
@@ -300,19 +305,17 @@ class ExLlama:
 
     def _finish(self, task: _Task, result: Mapping[str, Any]) -> None:
         text, finish = finished_text(result, task.job.stop, self._library.decode)
-        self._give_back(
-            task,
-            Completion(
-                task.job.key,
-                text=text,
-                finish=finish,
-                prompt_tokens=len(task.job.ids),
-                cached_tokens=int(result["cached_tokens"]),
-                completion_tokens=int(result["new_tokens"]),
-                seconds=time.monotonic() - task.started,
-                extra={"logprobs": task.logprobs} if task.job.logprobs else {},
-            ),
+        completion = Completion(
+            task.job.key,
+            text=text,
+            finish=finish,
+            prompt_tokens=len(task.job.ids),
+            cached_tokens=int(result["cached_tokens"]),
+            completion_tokens=int(result["new_tokens"]),
+            seconds=time.monotonic() - task.started,
+            extra={"logprobs": task.logprobs} if task.job.logprobs else {},
         )
+        self._give_back(task, decided(completion, task.likelihoods) if task.job.options else completion)
 
     def _fail(self, task: _Task, error: BaseException) -> None:
         self._give_back(task, Completion(task.job.key, error=f"{self.name} failed: {in_one_line(error)}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 NEUTRAL: Mapping[str, Any] = {
@@ -31,6 +31,12 @@ class Job:
     stop: tuple[str, ...] = ()
     schema: Mapping[str, Any] | None = None
     logprobs: bool = False
+    options: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The tokens that are each of the request's options; where there are any, one token is generated and its likelihoods count."""
+
+    @property
+    def needs_logits(self) -> bool:
+        return self.logprobs or bool(self.options)
 
     @property
     def is_greedy(self) -> bool:
@@ -91,3 +97,13 @@ def token_logprobs(part: Mapping[str, Any]) -> list[float]:
     rows = torch.log_softmax(part["logits"][0].float().cpu(), -1)
     chosen: list[float] = rows.gather(-1, part["token_ids"][0].cpu()[:, None])[:, 0].tolist()
     return chosen
+
+
+def option_logprobs(part: Mapping[str, Any], options: Mapping[str, tuple[int, ...]]) -> dict[str, float]:
+    """Natural log-probability of each option as the first token of this part of a result; {} where it has no logits."""
+    if "logits" not in part:
+        return {}
+    import torch
+
+    row = torch.log_softmax(part["logits"][0][0].float().cpu(), -1)
+    return {option: max(float(row[number]) for number in ids) for option, ids in options.items() if ids}

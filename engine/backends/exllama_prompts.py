@@ -22,6 +22,7 @@ class Prompts:
 
     template: ChatTemplate
     encode: Callable[[str], list[int]]
+    token_id: Callable[[str], int | None]
     bos: int | None
     wants_bos: bool
     end_ids: tuple[int, ...]
@@ -47,15 +48,22 @@ class Prompts:
                 key=request.key,
                 ids=tuple(ids),
                 # Room for all of it is reserved when a job starts: a tight limit lets more go at once.
-                limit=max(1, min(room, int(sampling.get("max_tokens") or room))),
+                limit=1 if request.options else max(1, min(room, int(sampling.get("max_tokens") or room))),
                 sampling={name: type(default)(sampling[name]) for name, default in NEUTRAL.items()},
                 end_ids=self.end_ids,
                 stop=(stop,) if isinstance(stop, str) else tuple(str(string) for string in stop),
                 schema=request.schema,
                 logprobs=bool(sampling.get("logprobs")),
+                options={option: self.tokens_of(option) for option in request.options},
             )
         except (TypeError, ValueError) as error:
             raise EvaldeskError(f"the sampling is not understood: {in_one_line(error)}") from error
+
+    def tokens_of(self, option: str) -> tuple[int, ...]:
+        """The single tokens that are this text, alone or behind a blank."""
+        whole = [ids[0] for text in (option, f" {option}") if len(ids := self.encode(text)) == 1]
+        alone = self.token_id(option)
+        return tuple(dict.fromkeys([*whole, *([] if alone is None else [alone])]))
 
 
 def read_prompts(
@@ -67,6 +75,7 @@ def read_prompts(
     return Prompts(
         template,
         encode,
+        token_id,
         token_id(bos) if bos else None,
         wants_bos(directory),
         end_token_ids(directory, token_id),

@@ -121,7 +121,7 @@ class ExLlamaV2Library:
             gen_settings=ExLlamaV2Sampler.Settings(**settings(job)),
             seed=job.sampling["seed"],
             stop_conditions=[*job.end_ids, *job.stop],
-            return_logits=job.logprobs,
+            return_logits=job.needs_logits,
             filters=[self._filter(job)] if job.schema is not None else None,
             identifier=job.key,
         )

@@ -79,7 +79,7 @@ class ExLlamaV3Library:
             sampler=exllamav3.ComboSampler(**sampler_settings(job)),
             seed=job.sampling["seed"],
             stop_conditions=[*job.end_ids, *job.stop],
-            return_logits=job.logprobs,
+            return_logits=job.needs_logits,
             filters=[self._filter(job)] if job.schema is not None else None,
             identifier=job.key,
         )

@@ -82,7 +82,7 @@ class OpenAiApi:
             fingerprint=address.fingerprint.short,
             context_length=model.context_length or context,
             parallel=parallel,
-            features=frozenset({"schema", "batch"}),
+            features=frozenset({"schema", "likelihoods", "batch"}),
             backend="openai_api",
             backend_version=f"aiohttp {aiohttp.__version__}",
         )

@@ -34,7 +34,7 @@ class ModelInfo:
     context_length: int
     parallel: int
     features: frozenset[str]
-    """Of: schema, logprobs, prefix_cache, batch."""
+    """Of: schema, logprobs, likelihoods, prefix_cache, batch."""
     backend: str
     backend_version: str
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -58,6 +58,8 @@ class Request:
     """temperature, max_tokens, seed ... as the request key hashes them."""
     schema: Mapping[str, Any] | None = None
     """JSON schema that the reply has to follow, or None for free text."""
+    options: tuple[str, ...] = ()
+    """Where there are any, no reply is generated: which of these the model finds likeliest as its first token is the reply."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class Completion:
     """Whether an error would only come again, so that trying the request again is pointless."""
     served_by: str = ""
     """What a server calls the model that answered; "" for a backend that loads its model itself."""
+    likelihoods: Mapping[str, float] = field(default_factory=dict)
+    """Natural log-probability of each of the request's options; those that the backend did not list are missing."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What only this adapter tells; ``cost`` (in the currency of the prices that were set) is kept with the result."""
 

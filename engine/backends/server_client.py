@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from engine.backends import option_likelihoods
 from engine.backends.chat_reply import ChatReply
 from engine.backends.protocol import Completion, Request
 from engine.backends.schema_check import json_inside
@@ -30,6 +32,9 @@ _REPLY_TOKENS = 256
 """What a reply without max_tokens is taken to need, before its usage is known."""
 _SHOWN = 8
 _encode = json.JSONEncoder(ensure_ascii=False, default=dict).encode
+_LISTED_TOKENS = (20, 5)
+"""How many of the likeliest tokens are asked for; few servers give more than 20, and some no more than 5."""
+_NO_LIKELIHOODS = "the server gives no log-probabilities, and without them the likelihood of options is not to be had"
 _FORM_REFUSED = (400, 404, 415, 422, 501)
 
 
@@ -48,6 +53,7 @@ class ServerClient:
         self._form: Form | None = None
         self._finding_form = asyncio.Lock()
         self._tokens_field = "max_tokens"
+        self._listed_tokens = _LISTED_TOKENS[0]
         self._right_names: dict[str, str] = {}
         self._offered: list[str] = []
 
@@ -78,12 +84,29 @@ class ServerClient:
         try:
             if request.schema is not None:
                 return await self._structured(request, request.schema)
+            if request.options:
+                return await self._likelihoods(request)
             reply, seconds = await self._ask({"messages": request.messages}, request.sampling)
             return self._completion(request.key, reply, reply.text, seconds, {})
         except Failure as failure:
             if failure.meaning is Meaning.RUN:
                 raise self._stopped(failure) from None
             return Completion(request.key, error=failure.text, is_final=failure.meaning is Meaning.REQUEST)
+
+    async def _likelihoods(self, request: Request) -> Completion:
+        fields = {"messages": request.messages, "logprobs": True, "top_logprobs": self._listed_tokens}
+        try:
+            reply, seconds = await self._ask(fields, {**request.sampling, "max_tokens": 1})
+        except Failure as failure:
+            fewer = _LISTED_TOKENS[-1]
+            if failure.status not in _FORM_REFUSED or "logprobs" not in failure.text or fields["top_logprobs"] == fewer:
+                raise
+            self._listed_tokens = fewer
+            return await self._likelihoods(request)
+        completion = self._completion(request.key, reply, "", seconds, {})
+        if not reply.listed:
+            return replace(completion, error=_NO_LIKELIHOODS, finish="", is_final=True)
+        return option_likelihoods.decided(completion, option_likelihoods.of_listed(request.options, reply.listed))
 
     async def _structured(self, request: Request, schema: Mapping[str, Any]) -> Completion:
         if self._form is None:

@@ -14,13 +14,15 @@ def request_key(
     sampling: Mapping[str, Any],
     schema: Mapping[str, Any] | None,
     repeat: int = 0,
+    options: Sequence[str] = (),
 ) -> str:
-    """Hash of (model fingerprint, rendered messages, sampling, schema, repeat index).
+    """Hash of (model fingerprint, rendered messages, sampling, schema, repeat index), and of the options where there are any.
 
     The schema counts with the order of its fields: a reply that gives its reason first is another request.
     """
     ordered_schema = _ordered(schema) if schema is not None else None
-    return content_hash([model_fingerprint, [dict(m) for m in messages], dict(sampling), ordered_schema, repeat])[:32]
+    content = [model_fingerprint, [dict(m) for m in messages], dict(sampling), ordered_schema, repeat]
+    return content_hash([*content, list(options)] if options else content)[:32]
 
 
 def _ordered(value: Any) -> Any:

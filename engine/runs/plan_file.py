@@ -72,12 +72,14 @@ def _requests(path: Path) -> Iterator[Request]:
 
 
 def _encode(request: Request) -> bytes:
-    line = {
+    line: dict[str, Any] = {
         "key": request.key,
         "messages": [dict(message) for message in request.messages],
         "sampling": dict(request.sampling),
         "schema": None if request.schema is None else dict(request.schema),
     }
+    if request.options:
+        line["options"] = list(request.options)
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
 
 
@@ -85,6 +87,7 @@ def _decode(line: bytes, path: Path, number: int) -> Request:
     try:
         value: Any = json.loads(line)
         key, messages, sampling, schema = (value["key"], value["messages"], value["sampling"], value.get("schema"))
+        options = value.get("options", [])
         sound = (
             isinstance(key, str)
             and key != ""
@@ -92,6 +95,8 @@ def _decode(line: bytes, path: Path, number: int) -> Request:
             and all(isinstance(message, dict) for message in messages)
             and isinstance(sampling, dict)
             and (schema is None or isinstance(schema, dict))
+            and isinstance(options, list)
+            and all(isinstance(option, str) for option in options)
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         sound = False
@@ -102,4 +107,4 @@ def _decode(line: bytes, path: Path, number: int) -> Request:
             kept="Results so far are kept.",
             remedy="Plan the run again.",
         )
-    return Request(key, tuple(messages), sampling, schema)
+    return Request(key, tuple(messages), sampling, schema, tuple(options))

@@ -20,6 +20,7 @@ from engine.runs.durable import cannot_write, sync_folder, write_all
 TEXTS = ("text", "finish", "error", "backend", "backend_version", "served_by")
 COUNTS = ("prompt_tokens", "cached_tokens", "completion_tokens")
 NUMBERS = ("seconds", "at", "cost")
+LIKELIHOODS = "likelihoods"
 
 _BLOCK = 1 << 20
 
@@ -74,7 +75,7 @@ class Spool:
 def read_results(path: Path, offset: int = 0, *, limit: int | None = None) -> tuple[list[dict[str, Any]], int]:
     """Complete result lines from byte ``offset`` on, and the offset to go on from.
 
-    Each entry has all keys of a result line (see ``TEXTS``, ``COUNTS``, ``NUMBERS`` and "key"). A complete
+    Each entry has all keys of a result line (see ``TEXTS``, ``COUNTS``, ``NUMBERS``, ``LIKELIHOODS`` and "key"). A complete
     line that is no result comes back as {"key": "", "refused": why, "offset": its byte, ...} in its place, so
     that one bad line never holds up the rest. A torn last line is left for later. ``limit`` bounds the bytes
     read at once (a longer line is still read whole). When ``offset`` is not at the start of a line (the file
@@ -136,6 +137,8 @@ def _encode(result: Mapping[str, Any]) -> bytes:
     for name in NUMBERS:
         value = float(result.get(name, 0.0))
         line[name] = value if math.isfinite(value) else 0.0
+    if likelihoods := result.get(LIKELIHOODS):
+        line[LIKELIHOODS] = {str(option): float(value) for option, value in likelihoods.items() if math.isfinite(value)}
     # ASCII only: a model may emit half a surrogate pair, which no UTF-8 file can hold.
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
 
@@ -159,6 +162,11 @@ def _decode(line: bytes, position: int) -> dict[str, Any]:
         if isinstance(number, bool) or not isinstance(number, (int, float)) or not _finite(number):
             return _refused(position, f"{name} is no number")
         entry[name] = int(number) if name in COUNTS else float(number)
+    entry[LIKELIHOODS] = likelihoods = value.get(LIKELIHOODS, {})
+    if not isinstance(likelihoods, dict) or not all(
+        type(v) in (int, float) and _finite(v) for v in likelihoods.values()
+    ):
+        return _refused(position, f"{LIKELIHOODS} are no numbers")
     return entry
 
 
@@ -168,7 +176,7 @@ def _finite(number: float) -> bool:
 
 def _refused(position: int, why: str) -> dict[str, Any]:
     entry: dict[str, Any] = {"key": "", "refused": why, "offset": position}
-    return entry | dict.fromkeys(TEXTS, "") | dict.fromkeys(COUNTS, 0) | dict.fromkeys(NUMBERS, 0.0)
+    return entry | dict.fromkeys(TEXTS, "") | dict.fromkeys(COUNTS, 0) | dict.fromkeys(NUMBERS, 0.0) | {LIKELIHOODS: {}}
 
 
 def _complete_size(descriptor: int) -> int:

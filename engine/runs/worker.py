@@ -311,6 +311,7 @@ def result_line(completion: Completion, info: ModelInfo) -> dict[str, Any]:
         "backend_version": completion.served_by or info.backend_version,
         "served_by": completion.served_by,
         "cost": completion.extra.get("cost", 0.0),
+        "likelihoods": completion.likelihoods,
         "at": time.time(),
     }
 

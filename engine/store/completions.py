@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ class StoredCompletion:
 
 _COLUMNS = (
     "request_key", "run_id", "text", "finish", "prompt_tokens", "cached_tokens", "completion_tokens", "seconds", "error",
-    "backend", "backend_version", "created_at",
+    "backend", "backend_version", "likelihoods", "created_at",
 )  # fmt: skip
 
 
@@ -47,7 +48,8 @@ def add(tx: Transaction, run_id: str, lines: Sequence[Mapping[str, Any]]) -> lis
         rows.append(
             (key, run_id, new[key].text, new[key].finish, int(line.get("prompt_tokens", 0)), int(line.get("cached_tokens", 0)),
              int(line.get("completion_tokens", 0)), float(line.get("seconds", 0.0)), new[key].error,
-             str(line.get("backend", "")), str(line.get("backend_version", "")), moment)
+             str(line.get("backend", "")), str(line.get("backend_version", "")),
+             json.dumps(line["likelihoods"]) if line.get("likelihoods") else None, moment)
         )  # fmt: skip
     tx.append("completion", _COLUMNS, rows)
     return [*have.values(), *new.values()]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from engine.store.completions import StoredCompletion
 from engine.store.transaction import Transaction, now
@@ -82,13 +83,21 @@ def cut_off(tx: Transaction, run_id: str) -> dict[str, int]:
     )
 
 
-def texts(tx: Transaction, run_id: str, prompt_id: str, items: Sequence[int]) -> dict[tuple[int, int], str]:
+@dataclass(frozen=True)
+class Reply:
+    """What the model gave: a text or, for the scorer likelihood, the log-probability of each option that was listed."""
+
+    text: str = ""
+    likelihoods: Mapping[str, float] = field(default_factory=dict)
+
+
+def replies(tx: Transaction, run_id: str, prompt_id: str, items: Sequence[int]) -> dict[tuple[int, int], Reply]:
     """The raw replies behind the outcomes of one prompt on these items, by item and repeat."""
     rows = tx.rows(
-        "SELECT o.item, o.repeat, any_value(c.text) FROM outcome o JOIN completion c ON c.request_key = o.request_key AND c.error = '' "
+        "SELECT o.item, o.repeat, any_value(c.text), any_value(c.likelihoods) FROM outcome o JOIN completion c ON c.request_key = o.request_key AND c.error = '' "
         "WHERE o.run_id = ? AND o.prompt_id = ? AND o.item IN (SELECT unnest(?::BIGINT[])) GROUP BY o.item, o.repeat",
         run_id,
         prompt_id,
         list(items),
     )
-    return {(item, repeat): text for item, repeat, text in rows}
+    return {(item, repeat): Reply(text, json.loads(likelihoods or "{}")) for item, repeat, text, likelihoods in rows}

@@ -17,7 +17,18 @@ from engine.sweeping.cues import ANSWER_CUE
 from engine.sweeping.lettering import Choice, lettering
 from engine.sweeping.numerals import Reading, first_number, last_number, tidy
 
-Rule = Literal["marker", "boxed", "json", "declaration", "last number", "whole reply", "label", "parenthesised", "none"]
+Rule = Literal[
+    "marker",
+    "boxed",
+    "json",
+    "declaration",
+    "last number",
+    "whole reply",
+    "label",
+    "parenthesised",
+    "likeliest",
+    "none",
+]
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from engine.store import datasets, outcomes, prompts, runs, sweeps
@@ -25,11 +26,19 @@ class ItemOutcome:
     reply: str
     messages: tuple[Mapping[str, str], ...]
     repeat: int = 0
+    likelihoods: Mapping[str, float] = field(default_factory=dict)
+    """Natural log-probability of each option that was listed; empty where a reply was generated."""
 
     @property
     def is_cut_off(self) -> bool:
         """Whether the reply ended at its limit of tokens."""
         return self.problem == outcomes.CUT_OFF
+
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """The probability of each listed option as the first token of the reply, the likeliest first."""
+        by_likelihood = sorted(self.likelihoods.items(), key=lambda pair: -pair[1])
+        return {option: math.exp(min(likelihood, 0.0)) for option, likelihood in by_likelihood}
 
 
 def of_cell(tx: Transaction, run_id: str, seed: int, k: int, prompt_id: str) -> list[ItemOutcome]:
@@ -43,16 +52,17 @@ def of_cell(tx: Transaction, run_id: str, seed: int, k: int, prompt_id: str) -> 
     prompt = prompts.by_id(tx, [prompt_id])[prompt_id]
     items = datasets.items(tx, sweep.dataset_id, positions)
     given = {(o.item, o.repeat): o for o in outcomes.of_run(tx, run.run_id) if o.prompt_id == prompt_id}
-    replies = outcomes.texts(tx, run.run_id, prompt_id, positions)
+    replies = outcomes.replies(tx, run.run_id, prompt_id, positions)
     found = []
     for position, repeat in product(positions, range(sweep.repeats)):
         item, outcome = items[position], given.get((position, repeat))
+        reply = replies.get((position, repeat), outcomes.Reply())
         text = next((item.fields[name] for name in prompt.fields if name in item.fields), "")
         found.append(
             ItemOutcome(
                 item.item_id, text, item.answer, outcome.score if outcome else None, outcome.extracted if outcome else "",
                 bool(outcome and outcome.no_answer), outcome.rule if outcome else "", outcome.problem if outcome else "",
-                replies.get((position, repeat), ""), tuple(prompt.messages(item.fields)), repeat,
+                reply.text, tuple(prompt.messages(item.fields)), repeat, reply.likelihoods,
             )
         )  # fmt: skip
     return sorted(found, key=lambda item: (item.score is None, item.score or 0.0, not item.no_answer))

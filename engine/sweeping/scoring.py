@@ -1,10 +1,11 @@
 """A reply scored against a reference answer: 1 for right, 0 for wrong, and no answer told apart from a wrong one.
 
-Three scorers, one for each way of reading a reply (`engine.sweeping.extraction`):
+Three scorers read a reply (`engine.sweeping.extraction`), the fourth has none to read:
 
 - exact: the whole reply, small letters and capitals alike.
 - number: the number that the reply gives, compared as Decimal: 29.00 is 29.
 - choice: the option letter that the reply chooses.
+- likelihood: the option letter that the model finds likeliest as its first token (`engine.backends.option_likelihoods`).
 
 *No answer* is a reply in which the scorer finds nothing that it can read, an ambiguous one included. It counts 0 and is counted apart: a
 prompt whose answers cannot be read has another fault than one whose answers are wrong.
@@ -22,9 +23,13 @@ from engine.errors import EvaldeskError
 from engine.sweeping.extraction import Extracted, Rule, extract_choice, extract_exact, extract_number
 from engine.sweeping.numerals import numbers, tidy
 
-Scorer = Literal["exact", "number", "choice"]
+Scorer = Literal["exact", "number", "choice", "likelihood"]
 
-SCORERS: tuple[Scorer, ...] = ("exact", "number", "choice")
+SCORERS: tuple[Scorer, ...] = ("exact", "number", "choice", "likelihood")
+READERS: tuple[Scorer, ...] = ("exact", "number", "choice")
+"""Those that read a reply."""
+LETTERED = ("choice", "likelihood")
+"""Those whose answers are option letters."""
 
 LETTERS = "ABCD"
 """The option letters where nothing else is said."""
@@ -33,6 +38,7 @@ _WANTED: dict[Scorer, str] = {
     "exact": "no text",
     "number": "no number",
     "choice": "no option letter",
+    "likelihood": "no option letter",
 }
 
 
@@ -63,26 +69,27 @@ def score(scorer: str, reply: str, answer: str, letters: str = LETTERS) -> Score
     Scored(value=0.0, extracted='', no_answer=True, rule='none')
     """
     reference = check_answer(scorer, answer, letters)
-    found = _extract(scorer, reply, letters)
+    # Where likelihoods were asked for, the reply is the option that they decide for, and not a text to be read.
+    found = _likeliest(reply) if scorer == "likelihood" else _extract(scorer, reply, letters)
     right = bool(found.value) and _same(scorer, found.value, reference)
     return Scored(1.0 if right else 0.0, found.value, not found.value, found.rule)
 
 
 def score_all(reply: str, answer: str, letters: str = LETTERS) -> dict[Scorer, Scored]:
-    """The reply under every scorer that can read the reference answer, in the order of `SCORERS`: whether another reading of the same
+    """The reply under every reader that can read the reference answer, in the order of `READERS`: whether another reading of the same
     replies would change a ranking can be seen only when all are scored.
 
     >>> {scorer: scored.value for scorer, scored in score_all("So it is 18.", "18").items()}
     {'exact': 0.0, 'number': 1.0}
     """
-    return {scorer: score(scorer, reply, answer, letters) for scorer in SCORERS if _reference(scorer, answer, letters)}
+    return {scorer: score(scorer, reply, answer, letters) for scorer in READERS if _reference(scorer, answer, letters)}
 
 
 def check_answer(scorer: str, answer: str, letters: str = LETTERS) -> str:
     """The reference answer as the scorer reads it.
 
     A reference is read more strictly than a reply. exact: any text but blanks and punctuation. number: one number and no other, with or
-    without a unit, or a worked solution that ends in ``#### number`` or a box, as GSM8K has them. choice: one of the letters, alone.
+    without a unit, or a worked solution that ends in ``#### number`` or a box, as GSM8K has them. choice and likelihood: one of the letters, alone.
 
     Raises EvaldeskError, naming the answer, when the scorer cannot read it, and when there is no such scorer.
 
@@ -93,7 +100,7 @@ def check_answer(scorer: str, answer: str, letters: str = LETTERS) -> str:
         raise EvaldeskError(f"there is no scorer {scorer!r}", remedy=f"Scorers: {', '.join(SCORERS)}.")
     reference = _reference(scorer, answer, letters)
     if not reference:
-        wanted = f"{_WANTED[scorer]} of {letters}" if scorer == "choice" else _WANTED[scorer]
+        wanted = f"{_WANTED[scorer]} of {letters}" if scorer in LETTERED else _WANTED[scorer]
         raise EvaldeskError(
             f"the reference answer {_shortened(answer)} holds {wanted} that the scorer {scorer!r} can read",
             kept="Nothing was scored.",
@@ -102,17 +109,21 @@ def check_answer(scorer: str, answer: str, letters: str = LETTERS) -> str:
     return reference
 
 
+def _likeliest(option: str) -> Extracted:
+    return Extracted(option, "likeliest" if option else "none")
+
+
 def _extract(scorer: str, text: str, letters: str) -> Extracted:
     if scorer == "number":
         return extract_number(text)
-    if scorer == "choice":
+    if scorer in LETTERED:
         return extract_choice(text, letters)
     return extract_exact(text)
 
 
 def _reference(scorer: str, answer: str, letters: str) -> str:
     found = _extract(scorer, answer, letters)
-    if scorer == "choice" and found.rule != "whole reply":
+    if scorer in LETTERED and found.rule != "whole reply":
         return ""
     if scorer == "number" and found.rule not in ("marker", "boxed"):
         return found.value if len(list(islice(numbers(tidy(answer)), 2))) == 1 else ""
@@ -122,7 +133,7 @@ def _reference(scorer: str, answer: str, letters: str) -> str:
 def _same(scorer: str, found: str, reference: str) -> bool:
     if scorer == "number":
         return Decimal(found) == Decimal(reference)
-    if scorer == "choice":
+    if scorer in LETTERED:
         return found == reference
     return _folded(found) == _folded(reference)
 

@@ -20,7 +20,7 @@ from engine.store.workspace import Workspace
 from engine.sweeping import sweep as protocol
 from engine.sweeping.dataset import Dataset, Item
 from engine.sweeping.prompt import Prompt, check_fields
-from engine.sweeping.scoring import SCORERS, check_answer
+from engine.sweeping.scoring import LETTERED, SCORERS, check_answer
 from engine.sweeping.sweep import (
     BLOCK_ITEMS,
     FIRST_BLOCK_ITEMS,
@@ -67,8 +67,13 @@ def sweep_of(order: SweepOrder, model: Model) -> Sweep:
             "greedy replies repeat word by word, so more than one repeat tells nothing", kept="Nothing was run.",
             remedy="Give a temperature above 0 with repeats.",
         )  # fmt: skip
+    if order.scorer == "likelihood" and (order.temperature or order.max_tokens > 1):
+        raise Refused(
+            "the likelihood of options is that of one token, as the model gives it: no temperature changes it, no tokens follow",
+            kept="Nothing was run.", remedy="Leave temperature and tokens a reply out, or take the scorer choice.",
+        )  # fmt: skip
     check_fields(order.prompts, order.dataset)
-    letters = _letters(order.dataset) if order.scorer == "choice" else ""
+    letters = _letters(order.dataset) if order.scorer in LETTERED else ""
     for item in order.dataset.items:
         check_answer(order.scorer, item.answer, letters)
     pool = order.items or len(order.dataset.items)
@@ -146,8 +151,9 @@ def _cells(sweep: Sweep, by_id: dict[str, Prompt], items: dict[int, Item]) -> li
             for repeat, position in product(range(sweep.repeats), order[begin : begin + size]):
                 messages = by_id[prompt_id].messages(items[position].fields)
                 sampling = {**sweep.sampling, "seed": repeat}
-                key = request_key(sweep.model_id, messages, sampling, None, repeat)
-                cells.append((RunCell(prompt_id, position, key, repeat), Request(key, messages, sampling, None)))
+                key = request_key(sweep.model_id, messages, sampling, None, repeat, sweep.options)
+                request = Request(key, messages, sampling, None, sweep.options)
+                cells.append((RunCell(prompt_id, position, key, repeat), request))
         begin, size = begin + size, min(2 * size, BLOCK_ITEMS)
     return cells
 

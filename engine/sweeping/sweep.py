@@ -20,7 +20,7 @@ BLOCK_ITEMS = 16
 MAX_SEEDS = 1000
 LETTERS = "ABCDEFGHIJ"
 MAX_TEMPERATURE = 2.0
-MAX_TOKENS = {"exact": 32, "choice": 32, "number": 512}
+MAX_TOKENS = {"exact": 32, "choice": 32, "number": 512, "likelihood": 1}
 """Room for a reply, by scorer, where nothing else is said."""
 LARGEST = {"max_tokens": 32768, "seeds": MAX_SEEDS, "repeats": 24}
 """More than these is a slip of the hand: no model here replies at such length, no ranking needs so many seeds or repeats."""
@@ -58,6 +58,11 @@ class Sweep:
                 *([self.repeats] if self.repeats > 1 else []),
             ]
         )[:16]  # fmt: skip
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What requests ask the likelihoods of; () where replies are generated."""
+        return tuple(self.letters) if self.scorer == "likelihood" else ()
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -111,6 +112,15 @@ class LoopChecks:
         assert len(logprobs) == done["r"].completion_tokens == 10
         assert logprobs == pytest.approx([5 - math.log(math.exp(5) + allowed - 1)] * 10, abs=1e-4)
         assert done["none"].extra == {}
+
+    def test_options_are_weighed_by_their_first_token(self, desk: Desk) -> None:
+        allowed = desk.library.tokenizer.get_vocab_size() if desk.backend.name == "exllamav2" else 1024
+        asked = replace(ask("o", "a", max_tokens=9), options=("c", "b", "no such token"))
+        done = desk.run([asked, ask("r", "a", max_tokens=2)])
+        rest = math.log(math.exp(5) + allowed - 1)
+        assert done["o"].likelihoods == pytest.approx({"c": -rest, "b": 5 - rest}, abs=1e-4)
+        assert (done["o"].text, done["o"].finish, done["o"].completion_tokens) == ("b", "stop", 1)
+        assert (done["r"].text, done["r"].likelihoods) == ("bc", {})
 
     def test_requests_share_a_batch_in_paged_mode_and_go_alone_in_serial_mode(self, desk: Desk) -> None:
         desk.run([ask(f"r{n}", "a", max_tokens=9) for n in range(6)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from datetime import datetime
@@ -155,6 +156,12 @@ def test_long_names_give_way_to_the_figures(name: str, width: int) -> None:
     assert cell_len(shown) <= width
     assert " lead, on top in 12 of 15  " in shown
     assert re.search(r"  \d\d \w+ \d\d:\d\d$", shown), "sweeps of one dataset and model are told apart"
+
+
+def test_likelihoods_stand_in_place_of_a_reply() -> None:
+    likelihoods = {"A": math.log(0.25), "B": math.log(0.5)}
+    item = ItemOutcome("i", "text", "A", 0.0, "B", False, "likeliest", "", "B", (), likelihoods=likelihoods)
+    assert "REPLY\nB  .500\nA  .250\n.250 for all other beginnings of a reply" in plain(item_lines(item, 77))
 
 
 def test_a_reply_that_was_cut_off_is_marked_where_it_ends() -> None:

@@ -35,7 +35,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--answer", default="", metavar="COLUMN", help="the column with the reference answer (found by itself)"
     )
     parser.add_argument(
-        "--scorer", default="exact", choices=("exact", "number", "choice"), help="how a reply is read (exact)"
+        "--scorer",
+        default="exact",
+        choices=("exact", "number", "choice", "likelihood"),
+        help="how a reply is read, or likelihood: which option letter the model finds likeliest (exact)",
     )
     parser.add_argument("--items", type=int, metavar="N", help="draw from N items of the dataset (all of them)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N prompts")

@@ -210,12 +210,22 @@ def item_lines(item: ItemOutcome, width: int) -> list[Line]:
     )
     if item.problem:
         lines += wrapped(visible(item.problem), width, "warn")
-    lines += [BLANK, line(("REPLY", "key")), *wrapped(visible(item.reply), width)]
+    lines += [BLANK, line(("REPLY", "key")), *(_likelihood_lines(item) or wrapped(visible(item.reply), width))]
     if item.is_cut_off:
         lines.append(line(("… cut off here", "warn")))
     for message in item.messages:
         lines += [BLANK, line((f"REQUEST ({message['role']})", "key")), *wrapped(visible(message["content"]), width)]
     return lines
+
+
+def _likelihood_lines(item: ItemOutcome) -> list[Line]:
+    """``B  .612``: the probability of each listed option as the first token, the likeliest first."""
+    likely = item.probabilities
+    if not likely:
+        return []
+    rest = max(1.0 - sum(likely.values()), 0.0)
+    lines = [line(one_line(option), "  ", share(probability)) for option, probability in likely.items()]
+    return [*lines, line((f"{share(rest)} for all other beginnings of a reply", "dim"))]
 
 
 def items_title(results: SweepResults, row: int, column: int, items: Sequence[ItemOutcome], width: int) -> str:

@@ -57,7 +57,7 @@ def test_what_was_loaded_is_said(load: Load, library: ScriptedLibrary, tmp_path:
     _, info = load(context_length=512, parallel=4)
     assert info.fingerprint == fingerprint(tmp_path / "model").short
     assert (info.context_length, info.parallel, info.backend) == (512, 4, "exllamav2")
-    assert info.features == {"schema", "logprobs", "prefix_cache", "batch"}
+    assert info.features == {"schema", "logprobs", "likelihoods", "prefix_cache", "batch"}
     assert library.loads == [("fp16", 2048, 4)] and library.context == 512
     assert info.facts["cache"] == "fp16" and info.facts["cache_tokens"] == 2048
 

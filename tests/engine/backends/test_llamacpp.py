@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +75,7 @@ def test_the_information_is_that_of_the_file() -> None:
     backend.close()
     assert info.fingerprint == fingerprint(_small_model().path).short
     assert (info.context_length, info.parallel, info.backend) == (CONTEXT, 2, "llamacpp")
-    assert info.features == {"schema", "prefix_cache", "batch"} and info.backend_version
+    assert info.features == {"schema", "likelihoods", "prefix_cache", "batch"} and info.backend_version
 
 
 @pytest.mark.slow
@@ -152,6 +154,17 @@ def test_a_beginning_is_kept_while_others_run(single: LlamaCpp) -> None:
     done = _run(single, requests)
     assert all(done[key].cached_tokens < 0.2 * done[key].prompt_tokens for key in ("p0", "p1"))
     assert all(done[key].cached_tokens > 0.8 * done[key].prompt_tokens for key in ("p2", "p3"))
+
+
+def test_options_are_weighed_and_not_read_out_of_a_reply(single: LlamaCpp) -> None:
+    question = "Which animal barks?\nA. dog\nB. cat\nC. cow\nAnswer with the letter only."
+    asked = _request("o", question, max_tokens=1)
+    done = _run(single, [replace(asked, options=("A", "B", "C")), replace(asked, key="none", options=("zzq", "wvx"))])
+    likelihoods = done["o"].likelihoods
+    assert set(likelihoods) == {"A", "B", "C"} and done["o"].completion_tokens == 1
+    assert 0.3 < sum(math.exp(value) for value in likelihoods.values()) < 1.0
+    assert done["o"].text == max(likelihoods, key=lambda option: likelihoods[option])
+    assert (done["none"].text, done["none"].likelihoods, done["none"].error) == ("", {}, "")
 
 
 def test_a_schema_that_is_not_flat_is_followed_too(single: LlamaCpp) -> None:

@@ -70,6 +70,16 @@ def test_replies_come_with_their_usage(llama: Listening) -> None:
     assert (done["a"].finish, done["a"].completion_tokens) == ("length", 3)
 
 
+def test_options_are_weighed(llama: Listening) -> None:
+    backend = OpenAiApi()
+    backend.load(spec(llama))
+    question = ({"role": "user", "content": "Which animal barks? A. dog B. cat. Answer with the letter only."},)
+    done = carry_out(backend, [Request("o", question, {"temperature": 0, "max_tokens": 1}, None, ("A", "B"))])["o"]
+    backend.close()
+    assert done.error == "" and set(done.likelihoods) == {"A", "B"}
+    assert done.text == max("AB", key=lambda option: done.likelihoods[option])
+
+
 @pytest.mark.slow
 def test_judgements_follow_the_schema_in_the_firmest_form(llama: Listening) -> None:
     backend = OpenAiApi()

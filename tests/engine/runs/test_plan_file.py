@@ -23,6 +23,7 @@ requests = st.builds(
     messages=st.lists(st.fixed_dictionaries({"role": texts, "content": texts}), max_size=3).map(tuple),
     sampling=st.dictionaries(texts, st.floats(allow_nan=False, allow_infinity=False) | st.integers() | texts),
     schema=st.none() | st.dictionaries(texts, st.booleans()),
+    options=st.lists(texts, max_size=3).map(tuple),
 )
 
 

@@ -21,7 +21,7 @@ any_text = st.text(st.characters(codec=None), max_size=20)
 def result(key: str, **others: Any) -> dict[str, Any]:
     line: dict[str, Any] = {"key": key, "text": "yes", "finish": "stop", "error": "", "backend": "b"}
     line |= {"prompt_tokens": 3, "cached_tokens": 1, "completion_tokens": 2, "seconds": 0.5, "at": 10.0}
-    return line | {"backend_version": "1", "served_by": "", "cost": 0.25} | others
+    return line | {"backend_version": "1", "served_by": "", "cost": 0.25, "likelihoods": {"A": -0.5}} | others
 
 
 def write(path: Path, *keys: str) -> None:

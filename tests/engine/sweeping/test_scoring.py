@@ -10,6 +10,14 @@ from engine.errors import EvaldeskError
 from engine.sweeping.scoring import SCORERS, Scored, check_answer, score, score_all
 
 
+def test_the_likeliest_option_is_the_answer_and_an_empty_reply_is_none() -> None:
+    assert score("likelihood", "B", " (b) ") == Scored(1.0, "B", False, "likeliest")
+    assert score("likelihood", "A", "B") == Scored(0.0, "A", False, "likeliest")
+    assert score("likelihood", "", "B") == Scored(0.0, "", True, "none")
+    with pytest.raises(EvaldeskError, match="no option letter of ABCD"):
+        check_answer("likelihood", "blue")
+
+
 @pytest.mark.parametrize(
     ("scorer", "reply", "answer", "expected"),
     [
