@@ -102,6 +102,8 @@ def test_one_of_something_is_no_plural() -> None:
     assert order_text({**planned, "repeats": 3}).startswith("1 prompt × 1 item × 3 repeats, 1 seed")
     sweep = Sweep("d", 1, "exact", "m", (("p", "a"),), 1, (1,), (1,), {"max_tokens": 1})
     assert protocol_text(sweep) == "1 prompt · 1 item · 1 seed × k 1 · exact · greedy, 1 token"
+    weighed = replace(sweep, scorer="likelihood")
+    assert protocol_text(weighed) == "1 prompt · 1 item · 1 seed × k 1 · likelihood · of ABCD"
 
 
 @pytest.mark.parametrize("count", [5, 20, 99, 100, 150, 1000])

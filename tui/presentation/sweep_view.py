@@ -56,10 +56,11 @@ def protocol_text(sweep: Sweep) -> str:
     whole = "" if sweep.pool == sweep.dataset_items else f" (of {sweep.dataset_items:,})"
     decoding = "greedy" if not sweep.sampling.get("temperature") else f"temperature {sweep.sampling['temperature']}"
     decoding += f" × {sweep.repeats}" if sweep.repeats > 1 else ""
+    decoding += f", {counted(int(sweep.sampling.get('max_tokens', 0)), 'token')}"
     return (
         f"{counted(len(sweep.prompts), 'prompt')} · {counted(sweep.pool, 'item')}{whole} · "
         f"{counted(len(sweep.seeds), 'seed')} × k {ks} · "
-        f"{sweep.scorer} · {decoding}, {counted(int(sweep.sampling.get('max_tokens', 0)), 'token')}"
+        f"{sweep.scorer} · {f'of {sweep.letters}' if sweep.options else decoding}"
     )
 
 

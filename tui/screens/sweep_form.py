@@ -29,7 +29,7 @@ FIELDS = (
     ("prompts", "prompts", "a file of prompts, or several with ; between"),
     ("dataset", "dataset", "a file of items with a reference answer"),
     ("answer", "answer column", "found by itself"),
-    ("scorer", f"scorer: {', '.join(SCORERS)}", SCORERS[0]),
+    ("scorer", "scorer", f"{SCORERS[0]}; or {', '.join(SCORERS[1:])}"),
     ("limit", "prompts at most", "all"),
     ("items", "items to draw from", "all"),
     ("seeds", "seeds", "5"),
@@ -39,7 +39,7 @@ FIELDS = (
     ("repeats", "repeats", "1; more need a temperature"),
     ("model", "model", "the embedded one"),
 )
-_TITLES = {name: title.partition(":")[0] for name, title, _ in FIELDS}
+_TITLES = {name: title for name, title, _ in FIELDS}
 _REMEMBERED = "sweep_form"
 
 
