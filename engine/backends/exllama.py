@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-import queue
 import sys
 import threading
 import time
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.backends.completion_queue import CompletionQueue
 from engine.backends.exllama_library import Job, Library, option_logprobs, token_logprobs
 from engine.backends.faults import Fault, fault_of, in_one_line
 from engine.backends.kv_cache import BYTES_PER_ELEMENT, attempts, first_attempt, kv_shape, pages
@@ -75,8 +75,7 @@ class ExLlama:
         self._arrived: deque[Request] = deque()
         self._waiting: list[_Task] = []
         self._active: dict[str, _Task] = {}
-        self._finished: queue.SimpleQueue[Completion] = queue.SimpleQueue()
-        self._in_flight = 0
+        self._finished = CompletionQueue()
         self._closed = False
         self._broken: BackendBroken | None = None
         # What follows is the thread's own.
@@ -99,20 +98,12 @@ class ExLlama:
         """Take requests; which of them starts next is decided when there is room."""
         with self._turn:
             self._arrived.extend(requests)
-            self._in_flight += len(requests)
+            self._finished.expect(len(requests))
             self._turn.notify_all()
 
     def results(self, timeout: float) -> list[Completion]:
         """Completions since the last call, in the order in which they ended; raises BackendBroken, see there."""
-        completions: list[Completion] = []
-        try:
-            completions.append(self._finished.get(timeout=max(0.0, timeout)))
-            while True:
-                completions.append(self._finished.get_nowait())
-        except queue.Empty:
-            pass
-        with self._turn:
-            self._in_flight -= len(completions)
+        completions = self._finished.take(timeout)
         if not completions and self._broken is not None:
             raise self._broken
         return completions
@@ -120,12 +111,12 @@ class ExLlama:
     @property
     def in_flight(self) -> int:
         """Requests submitted and not yet given back by ``results``."""
-        return self._in_flight
+        return self._finished.in_flight
 
     def cancel(self) -> None:
         """Drop what has not started."""
         with self._turn:
-            self._in_flight -= len(self._arrived) + len(self._waiting)
+            self._finished.expect(-len(self._arrived) - len(self._waiting))
             self._arrived.clear()
             self._waiting.clear()
 
@@ -357,7 +348,7 @@ class ExLlama:
         with self._turn:
             for task in tasks:
                 del self._active[task.job.key]
-                task.logprobs = []
+                task.logprobs, task.likelihoods = [], {}
                 task.is_suspect = fault is Fault.REQUEST
                 if not self._closed:
                     self._waiting.append(task)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from exllamav2.attn import has_flash_attn_with_paged
 from exllamav2.generator import ExLlamaV2DynamicGenerator, ExLlamaV2DynamicJob, ExLlamaV2Sampler
 
 from engine.backends.exllama_library import Job
+from engine.backends.exllama_parts import ExLlamaParts
 from engine.errors import EvaldeskError
 
 PAGED_CAPABILITY = 8
@@ -51,7 +51,7 @@ NEUTRAL_SETTINGS: dict[str, Any] = {
 }
 
 
-class ExLlamaV2Library:
+class ExLlamaV2Library(ExLlamaParts):
     """engine.backends.exllama_library.Library of exllamav2."""
 
     def __init__(self, directory: Path, context: int) -> None:
@@ -66,9 +66,6 @@ class ExLlamaV2Library:
             self.config.no_flash_attn = True
             self.config.no_sdpa = True
         self.tokenizer: Any = exllamav2.ExLlamaV2Tokenizer(self.config)
-        self.model: Any = None
-        self.cache: Any = None
-        self.generator: Any = None
         self._grammars: Any = None
 
     def load(self, mode: str, tokens: int, parallel: int) -> None:
@@ -90,29 +87,6 @@ class ExLlamaV2Library:
         cache = _CACHES[mode](self.model, max_seq_len=tokens, lazy=True)
         self.model.load_autosplit(cache)
         return cache
-
-    def unload(self) -> None:
-        self.generator = self.cache = None
-        if self.model is not None:
-            self.model.unload()
-            self.model = None
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-
-    def free_memory(self) -> int:
-        return sum(torch.cuda.mem_get_info(number)[0] for number in range(torch.cuda.device_count()))
-
-    def token_id(self, text: str) -> int | None:
-        number: int | None = self.tokenizer.single_id(text)
-        return number
-
-    def encode(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer.encode(text, encode_special_tokens=True)[0].tolist()
-        return ids
-
-    def decode(self, token_ids: Any) -> str:
-        return str(self.tokenizer.decode(token_ids, decode_special_tokens=False)[0])
 
     def job(self, job: Job) -> Any:
         return ExLlamaV2DynamicJob(

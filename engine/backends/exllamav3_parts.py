@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,14 @@ import torch
 from exllamav3.cache import CacheLayer_fp16, CacheLayer_quant
 
 from engine.backends.exllama_library import Job
+from engine.backends.exllama_parts import ExLlamaParts
 from engine.backends.json_schema import compact_schema
 from engine.errors import EvaldeskError
 
 _BITS = {"q8": 8, "q6": 6, "q4": 4}
 
 
-class ExLlamaV3Library:
+class ExLlamaV3Library(ExLlamaParts):
     """engine.backends.exllama_library.Library of exllamav3."""
 
     serial_because = ""
@@ -26,9 +26,6 @@ class ExLlamaV3Library:
         # The length of a request is the adapter's to check: the library never does.
         self.config: Any = exllamav3.Config.from_directory(str(directory))
         self.tokenizer: Any = exllamav3.Tokenizer.from_config(self.config)
-        self.model: Any = None
-        self.cache: Any = None
-        self.generator: Any = None
 
     def load(self, mode: str, tokens: int, parallel: int) -> None:
         if not torch.cuda.is_available():
@@ -46,31 +43,6 @@ class ExLlamaV3Library:
         self.generator = exllamav3.Generator(
             model=self.model, cache=self.cache, tokenizer=self.tokenizer, max_batch_size=parallel, max_q_size=1
         )
-
-    def unload(self) -> None:
-        if self.generator is not None:
-            self.generator.close()
-        self.generator = self.cache = None
-        if self.model is not None:
-            self.model.unload()
-            self.model = None
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-
-    def free_memory(self) -> int:
-        return sum(torch.cuda.mem_get_info(number)[0] for number in range(torch.cuda.device_count()))
-
-    def token_id(self, text: str) -> int | None:
-        number: int | None = self.tokenizer.single_id(text)
-        return number
-
-    def encode(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer.encode(text, encode_special_tokens=True)[0].tolist()
-        return ids
-
-    def decode(self, token_ids: Any) -> str:
-        return str(self.tokenizer.decode(token_ids, decode_special_tokens=False)[0])
 
     def job(self, job: Job) -> Any:
         return exllamav3.Job(

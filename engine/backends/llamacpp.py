@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import os
-import queue
 import secrets
 import shutil
 import tempfile
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.backends import option_likelihoods
+from engine.backends.completion_queue import CompletionQueue
 from engine.backends.json_grammar import compact_grammar
 from engine.backends.protocol import Completion, ModelInfo, ModelSpec, Request
 from engine.backends.slot_seeding import flat_text, worth_seeding
@@ -76,8 +76,7 @@ class LlamaCpp:
         self._threads: list[threading.Thread] = []
         self._turn = threading.Condition()
         self._waiting: deque[Request] = deque()
-        self._finished: queue.SimpleQueue[Completion] = queue.SimpleQueue()
-        self._in_flight = 0
+        self._finished = CompletionQueue()
         self._busy = 0
         self._seeding = False
         self._closed = False
@@ -141,31 +140,22 @@ class LlamaCpp:
         """Take requests into the queue; they start in this order."""
         with self._turn:
             self._waiting.extend(requests)
-            self._in_flight += len(requests)
+            self._finished.expect(len(requests))
             self._turn.notify_all()
 
     def results(self, timeout: float) -> list[Completion]:
         """Completions since the last call, in the order in which they ended."""
-        completions: list[Completion] = []
-        try:
-            completions.append(self._finished.get(timeout=max(0.0, timeout)))
-            while True:
-                completions.append(self._finished.get_nowait())
-        except queue.Empty:
-            pass
-        with self._turn:
-            self._in_flight -= len(completions)
-        return completions
+        return self._finished.take(timeout)
 
     @property
     def in_flight(self) -> int:
         """Requests submitted and not yet given back by ``results``."""
-        return self._in_flight
+        return self._finished.in_flight
 
     def cancel(self) -> None:
         """Drop what has not started."""
         with self._turn:
-            self._in_flight -= len(self._waiting)
+            self._finished.expect(-len(self._waiting))
             self._waiting.clear()
             self._turn.notify_all()
 
