@@ -32,6 +32,12 @@ class Desk:
         """Run ``work(transaction, ...)`` in the store's thread and wait for it without blocking the event loop."""
         return await asyncio.wrap_future(self.store.submit(work, *arguments, **named))
 
+    async def meanwhile(
+        self, work: Callable[Concatenate[Transaction, P], R], *arguments: P.args, **named: P.kwargs
+    ) -> R:
+        """The same, after everything that a person is waiting for."""
+        return await asyncio.wrap_future(self.store.submit_background(work, *arguments, **named))
+
     async def later(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Run a slow function that is not about the store (files, hashing) in a thread."""
         return await asyncio.to_thread(work, *arguments)

@@ -24,6 +24,7 @@ def read(path: Path) -> Iterator[Row | Refusal]:
 
     try:
         with duckdb.connect(":memory:") as connection:
+            connection.execute("SET enable_progress_bar = false")
             connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
             # A name with * ? [ in it is this one file, never a pattern.
             file = [glob.escape(str(path.absolute()))]

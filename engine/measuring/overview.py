@@ -45,7 +45,7 @@ def standings(tx: Transaction) -> list[Standing]:
 
 def _standing(tx: Transaction, criterion: Criterion) -> Standing:
     criterion_id = criterion.criterion_id
-    progress = cases.progress(cases.rows(tx, criterion_id))
+    progress = cases.progress(tx, criterion_id)
     counts = piles.counts(tx, criterion_id)
     build, sealed = counts[piles.BUILD], counts[piles.SEALED]
     versions = judges.versions(tx, criterion_id)

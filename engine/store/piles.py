@@ -176,6 +176,12 @@ def counts(tx: Transaction, criterion_id: str) -> dict[str, PileCounts]:
     return {pile: found.get(pile, PileCounts()) for pile in (BUILD, SEALED)}
 
 
+def free(tx: Transaction, criterion_id: str) -> int:
+    """How many cases lie in no pile of this criterion."""
+    lying = tx.value(f"SELECT count(*) FROM {CURRENT} WHERE criterion_id = ? AND pile <> 'none'", criterion_id)
+    return traces.count(tx) - int(lying)
+
+
 def build_cases(tx: Transaction, criterion_id: str) -> list[LabelledCase]:
     """The labelled cases that a judge may be built from: build pile only, with a critique.
 

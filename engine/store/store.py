@@ -197,6 +197,8 @@ def _connect(database: Path) -> duckdb.DuckDBPyConnection:
     }
     try:
         connection = duckdb.connect(str(database), config=config)
+        # A query of some seconds would paint its progress over the screen.
+        connection.execute("SET enable_progress_bar = false")
         for file in (database, database.with_name(f"{database.name}.wal")):
             if file.exists():
                 file.chmod(0o600)

@@ -16,8 +16,8 @@ _COLUMNS = (
     "response", "metadata", "group_key", "content_hash", "imported_at",
 )  # fmt: skip
 _FIELDS = "trace_id, version, position, request, context, facts, response, metadata, origin, group_key"
-# The newest version of each trace.
-CURRENT = "(SELECT * FROM trace QUALIFY version = max(version) OVER (PARTITION BY trace_id))"
+# The newest version of each trace. Positions count traces from 0 without gaps; a newer version has that of the old one.
+CURRENT = "(SELECT * FROM trace ANTI JOIN superseded USING (trace_id, version))"
 
 
 def trace_hash(record: TraceRecord) -> str:
@@ -66,7 +66,19 @@ def get(tx: Transaction, trace_id: str) -> Trace | None:
 
 def count(tx: Transaction) -> int:
     """How many traces there are, versions not counted."""
-    return int(tx.value("SELECT count(DISTINCT trace_id) FROM trace"))
+    return int(tx.value("SELECT coalesce(max(position) + 1, 0) FROM trace"))
+
+
+def position_of(tx: Transaction, trace_id: str) -> int | None:
+    """Where a trace stands in the order of arrival, or None when there is no such trace."""
+    row = tx.row("SELECT any_value(position) FROM trace WHERE trace_id = ?", trace_id)
+    return row[0] if row else None
+
+
+def at(tx: Transaction, position: int) -> Trace | None:
+    """The newest version of the trace at this position; in a large workspace this is found at once, one by its id is not."""
+    row = tx.row(f"SELECT {_FIELDS} FROM trace WHERE position = ? ORDER BY version DESC LIMIT 1", position)
+    return from_row(row) if row else None
 
 
 def from_row(row: tuple[Any, ...]) -> Trace:

@@ -6,7 +6,7 @@ import argparse
 import importlib
 import json
 
-SUITES = ("engine", "stats", "terminal")
+SUITES = ("desk", "engine", "stats", "terminal")
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from tests.e2e.latency import Latency, measure_latency
 from tests.e2e.realterm import EVALDESK, PtyApp, isolated_environment
 
 KEYS = 200
-_BARE_APP = "from textual.app import App\nfrom textual.widgets import Static\nclass A(App):\n    def compose(self):\n        yield Static('READY')\nA().run()"
+BARE_APP = "from textual.app import App\nfrom textual.widgets import Static\nclass A(App):\n    def compose(self):\n        yield Static('READY')\nA().run()"
 
 
 def run() -> dict[str, dict[str, Any]]:
@@ -120,7 +120,7 @@ def _three_disagreements(text: str) -> bool:
 
 def _first_frame(home: Path, environment: dict[str, str], workspace: Path) -> dict[str, Any]:
     own = _seconds_to([*EVALDESK, str(workspace)], environment, home, "evaldesk")
-    bare = _seconds_to([sys.executable, "-c", _BARE_APP], environment, home, "READY")
+    bare = _seconds_to([sys.executable, "-c", BARE_APP], environment, home, "READY")
     return {"value": own, "unit": "s", "reference": f"a bare Textual app {bare:.2f} s"}
 
 

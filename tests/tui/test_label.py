@@ -192,11 +192,11 @@ async def test_search_shows_the_cases_with_these_words_and_esc_ends_it(demo_work
         await desk.type("kettle")
         await desk.press("enter")
         await desk.wait_for(lambda: len(desk.app.screen.query_one("#cases").rows) < 60)
-        found = {row.trace_id for row in desk.app.screen.query_one("#cases").rows}
+        found = list(desk.app.screen.query_one("#cases").positions)
         expected = desk.rows(
-            "SELECT trace_id FROM trace WHERE lower(request || response || context || trace_id) LIKE '%kettle%'"
+            "SELECT position FROM trace WHERE lower(request || response || context || trace_id) LIKE '%kettle%' ORDER BY 1"
         )
-        assert found == {row[0] for row in expected}
+        assert found == [row[0] for row in expected]
         await desk.press("escape")
         assert len(desk.app.screen.query_one("#cases").rows) == 252
 

@@ -13,9 +13,8 @@ from textual.widgets import Static
 from engine.errors import EvaldeskError
 from engine.judging.criterion import Criterion
 from engine.measuring.overview import Standing, standings
-from engine.store import cases, criteria, piles, runs, settings, waiting, witness
+from engine.store import criteria, piles, runs, settings, waiting, witness
 from engine.store.store import Store
-from engine.store.transaction import Transaction
 from engine.sweeping.overview import SweepStanding, sweep_standings
 from engine.watch import Change
 from tui.presentation.home_view import standing_lines
@@ -158,7 +157,7 @@ class HomeScreen(DeskScreen):
             "Sealed cases measure the judge and are never shown to it. They are drawn at random from the traces in no pile, "
             "so that their mix of PASS and FAIL is the natural one. How many?"
         )
-        free = await self.desk.do(_free, criterion_id)
+        free = await self.desk.do(piles.free, criterion_id)
         if not free:
             self.say("No case is free to draw: all lie in a pile, or none is here. i imports more.", problem=True)
             return
@@ -236,11 +235,6 @@ def _witness_notice(store: Store) -> str:
         more = f" and {len(unusable) - 1} more" if len(unusable) > 1 else ""
         parts.append(f"labels.jsonl has lines that are no labels here: {one_line(unusable[0])}{more}.")
     return " ".join(parts)
-
-
-def _free(tx: Transaction, criterion_id: str) -> int:
-    """How many cases lie in no pile of this criterion."""
-    return sum(row.pile == piles.NONE for row in cases.rows(tx, criterion_id))
 
 
 def _criterion_row(standing: Standing, width: int) -> Line:

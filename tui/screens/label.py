@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -15,15 +17,17 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from engine.errors import EvaldeskError
-from engine.store import cases, criteria, drafts, labels, piles, settings
+from engine.store import case_search, cases, criteria, drafts, labels, piles, settings, traces
+from engine.store.case_search import CaseQuery
 from engine.store.cases import Case, CaseRow
 from engine.store.drafts import Draft
 from engine.store.labels import Label, Mark
 from engine.store.transaction import Transaction
 from engine.watch import Change
-from tui.presentation.case_view import case_lines, case_row, case_title, label_line, progress_text
+from tui.presentation.case_view import case_lines, case_title, label_line, progress_text
 from tui.presentation.lines import line, plain
 from tui.screens.desk_screen import DeskScreen
+from tui.widgets.case_list import CaseList
 from tui.widgets.critique_box import CritiqueBox
 from tui.widgets.literal import one_line
 from tui.widgets.painted import Reader, RowList
@@ -32,15 +36,10 @@ if TYPE_CHECKING:
     from tui.app import EvaldeskApp
 
 _DRAFT_PAUSE_S = 0.4
+_SEARCHED_AT_ONCE = 50_000
+_SEARCH_HINT = "words, an id, is:fail is:open in:build language=de; Enter finds, Esc ends"
 
 _SAID = {Mark.DEFERRED: "deferred", Mark.NOT_APPLICABLE: "not applicable", Mark.DEFECT: "is a defect"}
-
-
-class CaseList(RowList[CaseRow]):
-    """The list of cases; a key moves the cursor and shows the case in one and the same frame."""
-
-    def action_move(self, step: int) -> None:
-        self.screen.call_next(cast("LabelScreen", self.screen).action_step, step)
 
 
 class LabelScreen(DeskScreen):
@@ -92,40 +91,43 @@ class LabelScreen(DeskScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._all_rows: list[CaseRow] = []
+        self._total = 0
+        self._criterion_version = 1
+        self._question = ""
         self._case: Case | None = None
         self._verdict = ""
         self._opened_at = time.monotonic()
         self._label_line = ""
-        self._found: set[str] | None = None
-        self._ahead: dict[str, Case] = {}
+        self._found: list[int] | None = None
+        self._ahead: dict[int, Case] = {}
         self._generation = 0
         self._draft_timer: asyncio.TimerHandle | None = None
+        self._position = 0
         self._last_move: tuple[str, str, str] | None = None
         """(criterion, case, pile that it came from) when moving it was the last thing done."""
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="label-body"):
-            yield CaseList(case_row, id="cases")
+            yield CaseList(self._read_rows, self._move_to, id="cases")
             with Vertical(id="case"):
                 yield Static(id="case-title")
                 yield Reader(id="case-text")
-        yield Input(placeholder="words to search for, Enter to find, Esc to end", id="search")
+        yield Input(placeholder=_SEARCH_HINT, id="search")
         yield Static(id="label-line")
         yield CritiqueBox(id="critique")
 
     async def load(self) -> None:
         self.query_one("#search", Input).display = False
+        self._position = await self._first_position()
         await self._load_rows()
-        if not self._all_rows:
+        if not self._total:
             self.set_head("no cases yet", "")
             self.query_one("#case-text", Reader).show(
                 lambda _: [line("No traces yet. Press ", ("i", "key"), " to import a file.")]
             )
             return
-        wanted = self.desk.trace_id or self._first_open()
-        await self._open(wanted)
-        self.set_focus(self.query_one("#cases", RowList))
+        await self._open(self._position)
+        self.set_focus(self._rows)
 
     async def put_away(self) -> None:
         await self._keep_draft()
@@ -137,18 +139,15 @@ class LabelScreen(DeskScreen):
     # -- moving ---------------------------------------------------------------------------------
 
     async def action_step(self, step: int) -> None:
-        rows = self._rows.rows
-        if rows:
-            await self._open(rows[max(0, min(self._rows.cursor + step, len(rows) - 1))].trace_id)
+        positions = self._rows.positions
+        if positions:
+            await self._open(positions[max(0, min(self._rows.cursor + step, len(positions) - 1))])
+
+    def _move_to(self, index: int) -> None:
+        self.call_next(self._open, self._rows.positions[index])
 
     async def action_next_open(self) -> None:
-        await self._open(self._next_open())
-
-    @on(RowList.Moved, "#cases")
-    async def _moved(self, message: RowList.Moved) -> None:
-        row = self._rows.current
-        if row is not None and (self._case is None or row.trace_id != self._case.trace.trace_id):
-            await self._open(row.trace_id)
+        await self._open(await self._next_open())
 
     @on(RowList.Chosen, "#cases")
     def _chosen(self) -> None:
@@ -207,7 +206,7 @@ class LabelScreen(DeskScreen):
                 ),
             )
         await self._load_rows()
-        await self._open(taken.trace_id)
+        await self._open_trace(taken.trace_id)
         self.say(f"Taken back: {taken.trace_id} {taken.mark}" + (f", now {now.mark} again" if now else ""))
 
     async def action_pile(self) -> None:
@@ -222,7 +221,7 @@ class LabelScreen(DeskScreen):
             return
         self._last_move = (self.desk.criterion_id, trace_id, self._case.pile)
         await self._load_rows()
-        await self._open(trace_id)
+        await self._open(self._position)
         with_group = f" (with {len(moved) - 1} of the same request)" if len(moved) > 1 else ""
         self.say(f"{trace_id}: {'no pile' if following == piles.NONE else following + ' pile'}{with_group}")
 
@@ -234,7 +233,7 @@ class LabelScreen(DeskScreen):
             self.say_error(error)
             return
         await self._load_rows()
-        await self._open(trace_id)
+        await self._open_trace(trace_id)
         self.say(f"Taken back: {trace_id}, {'no pile' if pile == piles.NONE else pile + ' pile'} again")
 
     @on(CritiqueBox.Saved)
@@ -306,8 +305,9 @@ class LabelScreen(DeskScreen):
         self._verdict = ""
         self._box.set_text("")
         self._case = None
+        following = await self._next_open()
         await self._load_rows()
-        await self._open(self._next_open(after=trace.trace_id))
+        await self._open(following)
         self.set_focus(self._rows)
         return True
 
@@ -319,29 +319,51 @@ class LabelScreen(DeskScreen):
         self.set_focus(box)
 
     @on(Input.Submitted, "#search")
-    async def _search(self, event: Input.Submitted) -> None:
-        words = event.value.strip()
-        self._found = await self.desk.do(cases.search, words) if words else None
-        if words and not self._found:
-            self.say(f"No case has these words: {words}", problem=True)
-            self._found = None
+    def _search(self, event: Input.Submitted) -> None:
+        self.run_worker(self._find(event.value.strip()), exclusive=True, group="search")
+
+    async def _find(self, typed: str) -> None:
+        if (position := await self.desk.do(traces.position_of, typed)) is not None:
+            self._end_search()
+            await self._open(position)
             return
-        if not words:
-            event.input.display = False
+        try:
+            found = await self._search_through(case_search.parse(typed)) if typed else None
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        if found == []:
+            self.say(f"No case is like this: {typed}", problem=True)
+            return
+        self._found = found
+        self.query_one("#search", Input).display = bool(typed)
         self._show_rows()
         self.set_focus(self._rows)
-        current = self._rows.current
-        if current is not None:
-            await self._open(current.trace_id)
+        if self._rows.positions:
+            await self._open(self._rows.positions[self._rows.cursor])
+
+    async def _search_through(self, query: CaseQuery) -> list[int]:
+        """The cases that are like this, a piece of the workspace at a time: between two of them everything else has its turn."""
+        found: list[int] = []
+        for start in range(0, self._total, _SEARCHED_AT_ONCE):
+            piece = range(start, min(start + _SEARCHED_AT_ONCE, self._total))
+            if start:
+                self.say(f"Searching, {100 * start // self._total} %: {len(found)} found so far")
+            found += await self.desk.meanwhile(case_search.find, self.desk.criterion_id, query, piece)
+        return found
 
     async def action_leave(self) -> None:
+        self._end_search()
+        self.set_focus(self._rows)
+
+    def _end_search(self) -> None:
+        self.workers.cancel_group(self, "search")
         box = self.query_one("#search", Input)
         if box.display:
             box.display = False
             box.value = ""
             self._found = None
             self._show_rows()
-        self.set_focus(self._rows)
 
     def action_model_critiques(self) -> None:
         self.run_worker(self._show_model_critiques(), exclusive=True, group="ask")
@@ -362,65 +384,67 @@ class LabelScreen(DeskScreen):
     # -- showing --------------------------------------------------------------------------------
 
     @property
-    def _rows(self) -> RowList[CaseRow]:
-        return self.query_one("#cases", RowList)
+    def _rows(self) -> CaseList:
+        return self.query_one("#cases", CaseList)
 
     @property
     def _box(self) -> CritiqueBox:
         return self.query_one("#critique", CritiqueBox)
 
     async def _load_rows(self) -> None:
+        """Read again what is in sight, and the counts."""
         self._generation += 1
         self._ahead.clear()
         criterion = await self.desk.do(criteria.find, self.desk.criterion_id)
         self._criterion_version = criterion.version if criterion else 1
         self._question = criterion.question if criterion else "no criterion yet"
-        self._all_rows = await self.desk.do(cases.rows, self.desk.criterion_id)
+        progress = await self.desk.do(cases.progress, self.desk.criterion_id)
+        self._total = progress.total
+        self.set_head(self._question, progress_text(progress))
         self._show_rows()
 
     def _show_rows(self) -> None:
-        shown = (
-            self._all_rows if self._found is None else [row for row in self._all_rows if row.trace_id in self._found]
-        )
-        here = self._case.trace.trace_id if self._case else self.desk.trace_id
-        index = next((i for i, row in enumerate(shown) if row.trace_id == here), None)
-        self._rows.set_rows(shown, index)
-        self.set_head(self._question, progress_text(cases.progress(self._all_rows)))
+        self._rows.show(range(self._total) if self._found is None else self._found, self._position)
 
-    async def _open(self, trace_id: str) -> None:
-        if self._case is not None and self._case.trace.trace_id != trace_id:
+    async def _read_rows(self, positions: Sequence[int]) -> list[CaseRow]:
+        return await self.desk.meanwhile(cases.page, self.desk.criterion_id, positions)
+
+    async def _open_trace(self, trace_id: str) -> None:
+        if (position := await self.desk.do(traces.position_of, trace_id)) is not None:
+            await self._open(position)
+
+    async def _open(self, position: int) -> None:
+        if self._case is not None and self._case.trace.position != position:
             await self._keep_draft()
-        case = self._ahead.pop(trace_id, None) or await self.desk.do(cases.get, trace_id, self.desk.criterion_id)
+        case = self._ahead.pop(position, None) or await self.desk.do(cases.at, position, self.desk.criterion_id)
         if case is None:
             return
-        self._case = case
+        self._case, self._position = case, position
         self._opened_at = time.monotonic()
         self._verdict = case.draft.verdict if case.draft else ""
         self._box.set_text(case.draft.critique if case.draft else _given_critique(case))
-        index = next((i for i, row in enumerate(self._rows.rows) if row.trace_id == trace_id), None)
-        if index is not None:
+        if (index := self._rows.place_of(position)) is not None:
             self._rows.cursor = index
         self.query_one("#case-title", Static).update(Content(case_title(case.trace, case.pile)), layout=False)
         self.query_one("#case-text", Reader).show(lambda width: case_lines(case.trace, width))
         self._show_label_line()
         self._read_ahead()
-        if self.desk.trace_id != trace_id:
-            self.desk.trace_id = trace_id
-            self.desk.store.submit_background(settings.write, "trace", trace_id)
+        if self.desk.trace_id != case.trace.trace_id:
+            self.desk.trace_id = case.trace.trace_id
+            self.desk.store.submit_background(settings.write, "trace", case.trace.trace_id)
 
     def _read_ahead(self) -> None:
         """Read the cases above and below, so that the next key finds them here; anything that changes a case empties it."""
         self._ahead.clear()
-        rows, here = self._rows.rows, self._rows.cursor
+        positions, here = self._rows.positions, self._rows.cursor
         for index in (here + 1, here - 1):
-            if 0 <= index < len(rows):
-                self.run_worker(self._read_one(rows[index].trace_id, self._generation), group="ahead")
+            if 0 <= index < len(positions):
+                self.run_worker(self._read_one(positions[index], self._generation), group="ahead")
 
-    async def _read_one(self, trace_id: str, generation: int) -> None:
-        future = self.desk.store.submit_background(cases.get, trace_id, self.desk.criterion_id)
-        case = await asyncio.wrap_future(future)
+    async def _read_one(self, position: int, generation: int) -> None:
+        case = await self.desk.meanwhile(cases.at, position, self.desk.criterion_id)
         if case is not None and generation == self._generation:
-            self._ahead[trace_id] = case
+            self._ahead[position] = case
 
     def _show_label_line(self) -> None:
         if self._case is None:
@@ -473,15 +497,21 @@ class LabelScreen(DeskScreen):
             self._draft_timer.cancel()
             self._draft_timer = None
 
-    def _first_open(self) -> str:
-        return next((row.trace_id for row in self._all_rows if row.is_open), self._all_rows[0].trace_id)
+    async def _first_position(self) -> int:
+        """Where to begin: at the case that was open last, else at the first that is still to be decided."""
+        if self.desk.trace_id and (known := await self.desk.do(traces.position_of, self.desk.trace_id)) is not None:
+            return known
+        total = await self.desk.do(traces.count)
+        return await self.desk.do(cases.next_open, self.desk.criterion_id, -1, range(total)) or 0
 
-    def _next_open(self, after: str = "") -> str:
-        rows = list(self._rows.rows) or self._all_rows
-        here = after or self.desk.trace_id
-        index = next((i for i, row in enumerate(rows) if row.trace_id == here), -1)
-        order = rows[index + 1 :] + rows[: index + 1]
-        return next((row.trace_id for row in order if row.is_open), order[0].trace_id)
+    async def _next_open(self) -> int:
+        """The next case of the list that is still to be decided; where there is none, simply the next one."""
+        positions = self._rows.positions or range(self._total)
+        found = await self.desk.do(cases.next_open, self.desk.criterion_id, self._position, positions)
+        if found is not None:
+            return found
+        here = bisect_right(positions, self._position)
+        return positions[here] if here < len(positions) else positions[0]
 
 
 def _given_verdict(case: Case) -> str:
