@@ -24,6 +24,8 @@ class ModelSpec:
     """Requests worked on at once; 0 lets the backend choose."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """What this adapter alone understands, as engine.models.settings keeps it; never a secret, for it is written to disk."""
+    wait_gpu_memory: float = 0.0
+    """GiB that have to be free on the GPUs before the model is loaded; 0 loads it at once."""
 
 
 @dataclass(frozen=True)

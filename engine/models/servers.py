@@ -12,6 +12,7 @@ from engine.models.server_address import ServerAddress, sends_key_in_clear
 from engine.models.server_key import find_key
 from engine.models.settings import SERVER_BACKEND, ModelSettings, all_settings, changing_settings
 
+GPU_BACKENDS = ("exllamav2", "exllamav3")
 MAX_NAME = 120
 MAX_PARALLEL = 1024
 
@@ -92,20 +93,28 @@ def remove_server(name: str) -> str:
     return found
 
 
-def set_model(name: str, *, parallel: int | None = None, context_length: int | None = None) -> ModelSettings:
-    """Set how a model found here is run, 0 for the backend's choice; returns what is set now.
+def set_model(
+    name: str, *, parallel: int | None = None, context_length: int | None = None, wait_gpu_memory: float | None = None
+) -> ModelSettings:
+    """Set how a model found here is run, 0 for the backend's choice and no wait; returns what is set now.
 
-    Raises EvaldeskError when there is no such model.
+    Raises EvaldeskError when there is no such model, or it lies on no GPU of this machine and shall wait for one (GiB).
     """
     from engine.models.registry import model_by_name
 
-    full = model_by_name(name).name
+    model = model_by_name(name)
+    full = model.name
+    if wait_gpu_memory and model.backend not in GPU_BACKENDS:
+        raise _unchanged(
+            f"{full} is run by {model.backend}, which puts nothing on a GPU of this machine: there is no memory to wait for"
+        )
     with changing_settings() as known:
         settings = known.get(full, ModelSettings())
         settings = replace(
             settings,
             parallel=settings.parallel if parallel is None else parallel,
             context_length=settings.context_length if context_length is None else context_length,
+            wait_gpu_memory=settings.wait_gpu_memory if wait_gpu_memory is None else wait_gpu_memory,
         )
         known[full] = settings
     return settings

@@ -7,6 +7,7 @@ URL, model and snapshot say what a reply is supposed to be, so request keys know
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,13 +31,15 @@ _SERVER = ("url", "model", "key_env", "snapshot")
 class ModelSettings:
     """Of one model. 0 and {} let the backend choose; ``options`` is what its adapter alone understands.
 
-    ``server`` is None for a model whose files lie on this machine.
+    ``server`` is None for a model whose files lie on this machine. ``wait_gpu_memory``: GiB that have to be free on the GPUs
+    before a run loads the model, 0 for no such wait.
     """
 
     context_length: int = 0
     parallel: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     server: ServerAddress | None = None
+    wait_gpu_memory: float = 0.0
 
     @property
     def spec_options(self) -> dict[str, Any]:
@@ -95,13 +98,18 @@ def changing_settings() -> Iterator[dict[str, ModelSettings]]:
 
 
 def _settings(entry: Any, where: str) -> ModelSettings:
-    known = {*_NUMBERS, *_SERVER, "options", "backend"}
+    known = {*_NUMBERS, *_SERVER, "options", "backend", "wait_gpu_memory"}
     if not isinstance(entry, dict) or set(entry) - known or not isinstance(entry.get("options", {}), dict):
         raise _unreadable(where, f"an entry may hold {', '.join(sorted(known))}")
     numbers = {name: entry.get(name, 0) for name in _NUMBERS}
     if not all(type(number) is int and 0 <= number < 2**31 for number in numbers.values()):
         raise _unreadable(where, "context_length and parallel are whole numbers, 0 for the backend's choice")
-    return ModelSettings(**numbers, options=entry.get("options", {}), server=_server(entry, where))
+    wait = entry.get("wait_gpu_memory", 0)
+    if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait < math.inf:
+        raise _unreadable(where, "wait_gpu_memory is a number of GiB, 0 for no wait")
+    return ModelSettings(
+        **numbers, options=entry.get("options", {}), server=_server(entry, where), wait_gpu_memory=float(wait)
+    )
 
 
 def _server(entry: Mapping[str, Any], where: str) -> ServerAddress | None:
@@ -117,7 +125,9 @@ def _server(entry: Mapping[str, Any], where: str) -> ServerAddress | None:
 
 
 def _entry(settings: ModelSettings) -> dict[str, Any]:
-    said: dict[str, Any] = {name: getattr(settings, name) for name in (*_NUMBERS, "options") if getattr(settings, name)}
+    said: dict[str, Any] = {
+        name: getattr(settings, name) for name in (*_NUMBERS, "options", "wait_gpu_memory") if getattr(settings, name)
+    }
     if settings.server is None:
         return said
     address = {name: value for name, value in asdict(settings.server).items() if value}

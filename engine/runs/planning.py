@@ -160,7 +160,8 @@ def _write_files(workspace: Workspace, run: Run, model: Model, requests: Sequenc
         RunDescription(
             run_id=run.run_id, title=run.title, workspace=str(workspace.path.absolute()), device=run.device,
             model=ModelSpec(
-                model.backend, model.name, model.path, settings.context_length, settings.parallel, settings.spec_options
+                model.backend, model.name, model.path, settings.context_length, settings.parallel, settings.spec_options,
+                settings.wait_gpu_memory,
             ),
             expected_fingerprint=model.model_id, created_at=time.time(),
         ),

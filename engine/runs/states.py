@@ -58,6 +58,7 @@ def read_description(run_dir: RunDir) -> RunDescription:
                 context_length=int(model.get("context_length", 0)),
                 parallel=int(model.get("parallel", 0)),
                 options=dict(model.get("options", {})),
+                wait_gpu_memory=float(model.get("wait_gpu_memory", 0.0)),
             ),
             expected_fingerprint=_text(value["expected_fingerprint"]),
             created_at=float(value["created_at"]),

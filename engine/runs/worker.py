@@ -25,6 +25,7 @@ from engine.backends.protocol import Backend, BackendBroken, Completion, ModelIn
 from engine.errors import EvaldeskError
 from engine.runs import queue, scratch
 from engine.runs.finish_hook import run_hook
+from engine.runs.gpu_wait import wait_for_gpu_memory
 from engine.runs.heartbeat import Heartbeat
 from engine.runs.locks import FileLock, try_lock
 from engine.runs.plan_file import read_plan
@@ -98,9 +99,11 @@ class Worker:
             self.refill()
             self.counted = True
             status = self.wanted()
+            model = self.description.model
+            if status is None and self.pending and model.wait_gpu_memory:
+                status = self.wait_for_gpu(model.wait_gpu_memory)
             if status is None and self.pending:
                 scratch.make(self.run_dir)
-                model = self.description.model
                 note = loading_note(model.backend)
                 self.say(RunStatus.LOADING, f"loading {model.name}" + (f" ({note})" if note else ""))
                 self.heartbeat.may_give_up = True
@@ -130,6 +133,14 @@ class Worker:
         if control is Control.PAUSE:
             return RunStatus.PAUSED
         return RunStatus.INTERRUPTED if self.heartbeat.terminated else None
+
+    def wait_for_gpu(self, gib: float) -> RunStatus | None:
+        """Wait until so much GPU memory is free; what the run shall stop with instead, if it shall."""
+
+        def say(message: str) -> None:
+            self.say(RunStatus.LOADING, message)
+
+        return wait_for_gpu_memory(gib, self.wanted, say, log)
 
     def refill(self) -> bool:
         """Take from the plan what has no result yet, here or in another run; whether there is any."""

@@ -51,6 +51,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         change,
         "requests at once, 0 for the backend's choice; with llamacpp more than 1 means that replies repeat only nearly always",
     )
+    change.add_argument(
+        "--wait-gpu-memory",
+        type=_amount,
+        metavar="GIB",
+        help="let a run wait until so much memory is free on the GPUs, rather than fail; 0 for no wait",
+    )
     for action in (get, add, remove, change):
         # SUPPRESS: the default here must not undo a --json that stands before the action.
         action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="one JSON object")
@@ -91,6 +97,7 @@ def _described(model: FoundModel | ServerModel, settings: ModelSettings) -> dict
         "source": model.source,
         "parallel": settings.parallel,
         "context_length": settings.context_length,
+        "wait_gpu_memory": settings.wait_gpu_memory,
     }
     if isinstance(model, ServerModel):
         known |= {"key_env": model.address.key_env, "options": dict(model.options)}
@@ -138,18 +145,22 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _set(args: argparse.Namespace) -> int:
-    if args.parallel is None and args.context is None:
+    if args.parallel is None and args.context is None and args.wait_gpu_memory is None:
         raise EvaldeskError(
-            "it is not said what to set", kept="Nothing was changed.", remedy="Give --parallel or --context."
-        )
-    settings = set_model(args.name, parallel=args.parallel, context_length=args.context)
+            "it is not said what to set", kept="Nothing was changed.",
+            remedy="Give --parallel, --context or --wait-gpu-memory.",
+        )  # fmt: skip
+    settings = set_model(
+        args.name, parallel=args.parallel, context_length=args.context, wait_gpu_memory=args.wait_gpu_memory
+    )
     said = {"parallel": settings.parallel, "context_length": settings.context_length}
     if args.json:
-        print_json({"model": args.name, **said})
-    else:
-        print_line(
-            f"{args.name}: " + ", ".join(f"{name} {number or 'chosen by the backend'}" for name, number in said.items())
-        )
+        print_json({"model": args.name, **said, "wait_gpu_memory": settings.wait_gpu_memory})
+        return 0
+    facts = [f"{name} {number or 'chosen by the backend'}" for name, number in said.items()]
+    if settings.wait_gpu_memory:
+        facts.append(f"loaded once {settings.wait_gpu_memory:g} GiB are free on the GPUs")
+    print_line(f"{args.name}: {', '.join(facts)}")
     return 0
 
 

@@ -24,13 +24,15 @@ def library(**more: Any) -> SimpleNamespace:
         "nvmlDeviceGetHandleByIndex": lambda number: number,
         "nvmlDeviceGetMemoryInfo": lambda handle: SimpleNamespace(used=3, total=8),
         "nvmlDeviceGetName": lambda handle: b"A GPU",
+        "nvmlDeviceGetUUID": lambda handle: f"GPU-{handle}a-x",
         "nvmlDeviceGetUtilizationRates": lambda handle: SimpleNamespace(gpu=97),
     }
     return SimpleNamespace(**{**calls, **more})
 
 
 @pytest.fixture(autouse=True)
-def _afresh() -> Iterator[None]:
+def _afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     gpu_memory._nvml.cache_clear()
     yield
     gpu_memory._nvml.cache_clear()
@@ -46,10 +48,36 @@ def test_each_gpu_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
+    ("visible", "sees"),
+    [
+        (None, [0, 1, 2]),
+        ("1", [1]),
+        ("2, 0", [2, 0]),
+        ("GPU-2a-x,GPU-0", [2, 0]),
+        ("GPU-", []),
+        ("0,7,1", [0]),
+        ("-1", []),
+        ("", []),
+        ("MIG-1a", []),
+    ],
+)
+def test_only_the_gpus_that_cuda_shows_count(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, sees: list[int]
+) -> None:
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    used = lambda handle: SimpleNamespace(used=handle, total=8)  # noqa: E731
+    monkeypatch.setitem(sys.modules, "pynvml", library(nvmlDeviceGetCount=lambda: 3, nvmlDeviceGetMemoryInfo=used))
+    assert [gpu["used"] for gpu in gpu_memory.gpu_facts()] == sees
+    told = gpu_memory.GpuMemory(sum(8 - used for used in sees), 8 * len(sees)) if sees else None
+    assert gpu_memory.gpu_memory() == told
+
+
+@pytest.mark.parametrize(
     "module",
     [None, library(nvmlInit=raises), library(nvmlDeviceGetMemoryInfo=raises)],
     ids=["package", "driver", "GPU"],
 )
 def test_nothing_is_told_where_there_is_nothing_to_ask(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", module)
-    assert gpu_memory.gpu_facts() == []
+    assert gpu_memory.gpu_facts() == [] and gpu_memory.gpu_memory() is None

@@ -15,6 +15,7 @@ from engine.models.registry import default_model, find_models, model_by_name
 from engine.models.server_address import server_address
 from engine.models.servers import ServerModel, add_server, remove_server, server_models, set_model
 from engine.models.settings import ModelSettings, all_settings, model_settings
+from tests.engine.models.test_directory import directory
 from tests.engine.models.test_fingerprint import gguf
 
 URL = "http://127.0.0.1:8000/v1"
@@ -94,6 +95,19 @@ def test_setting_changes_what_is_said_and_keeps_the_rest(file: Path) -> None:
     assert model_settings("local") == ModelSettings(parallel=2)
     with pytest.raises(EvaldeskError, match="no model called"):
         set_model("none", parallel=1)
+
+
+def test_only_a_model_on_a_gpu_of_this_machine_waits_for_its_memory(file: Path, tmp_path: Path) -> None:
+    add_server("one", settings())
+    for name, backend in (("one", "openai_api"), ("local", "llamacpp")):
+        with pytest.raises(EvaldeskError, match=f"run by {backend}.*Nothing was changed"):
+            set_model(name, wait_gpu_memory=20.0)
+    directory(tmp_path / "models" / "quantised", {"quantization_config": {"quant_method": "exl3"}})
+    set_model("quantised", wait_gpu_memory=20.5)
+    set_model("quantised", parallel=4)
+    assert model_settings("quantised") == ModelSettings(parallel=4, wait_gpu_memory=20.5)
+    set_model("quantised", wait_gpu_memory=0.0)
+    assert "wait_gpu_memory" not in json.loads(file.read_text())["quantised"]
 
 
 def test_a_file_that_came_later_under_the_name_of_a_server_is_left_out(file: Path, tmp_path: Path) -> None:

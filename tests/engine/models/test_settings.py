@@ -38,6 +38,8 @@ def test_what_is_set_is_read_by_name(file: Path) -> None:
         {"m": {"parallel": -1}},
         {"m": {"parallel": True}},
         {"m": {"options": []}},
+        {"m": {"wait_gpu_memory": -1}},
+        {"m": {"wait_gpu_memory": "20"}},
     ],
 )
 def test_a_damaged_file_is_named_with_what_to_do(file: Path, held: Any) -> None:

@@ -56,9 +56,16 @@ class Desk:
         plan_file.write_plan(run_dir, [request(name, number) for number in range(requests)])
         return run_dir
 
-    def describe(self, run_dir: RunDir, *, expected: str = "scripted", **script: Any) -> None:
+    def describe(
+        self, run_dir: RunDir, *, expected: str = "scripted", wait_gpu_memory: float = 0.0, **script: Any
+    ) -> None:
         script = {"side_file": str(run_dir.path / "generated"), "gate": str(run_dir.path / "gate")} | script
-        model = ModelSpec("tests.engine.scripted_backend:ScriptedBackend", "scripted", json.dumps(script))
+        model = ModelSpec(
+            "tests.engine.scripted_backend:ScriptedBackend",
+            "scripted",
+            json.dumps(script),
+            wait_gpu_memory=wait_gpu_memory,
+        )
         description = states.RunDescription(
             run_dir.run_id, run_dir.run_id, str(self.folder / "workspace"), DEVICE, model, expected, time.time()
         )

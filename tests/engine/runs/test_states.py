@@ -133,7 +133,7 @@ def test_the_last_word_of_control_counts_and_none_means_run(tmp_path: Path) -> N
 
 def test_a_description_comes_back_and_a_damaged_one_is_named(tmp_path: Path) -> None:
     run_dir = RunDir(tmp_path)
-    model = ModelSpec("llamacpp", "smollm2", "/models/a.gguf", 2048, 4)
+    model = ModelSpec("llamacpp", "smollm2", "/models/a.gguf", 2048, 4, wait_gpu_memory=20.5)
     description = RunDescription("r1", "Judge sealed", "/w", "cpu", model, "abc", 3.5)
     write_description(run_dir, description)
     assert read_description(run_dir) == description
