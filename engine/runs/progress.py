@@ -32,6 +32,7 @@ class Progress:
         """Planned requests without a result."""
         self.done = self.failed = self.refused_lines = 0
         self.prompt_tokens = self.cached_tokens = self.completion_tokens = 0
+        self.cost = 0.0
 
     def plan(self, requests: Sequence[Request]) -> None:
         """Add to what is planned; a request counts once."""
@@ -59,6 +60,7 @@ class Progress:
         self.prompt_tokens += result["prompt_tokens"]
         self.cached_tokens += result["cached_tokens"]
         self.completion_tokens += result["completion_tokens"]
+        self.cost += result["cost"]
         if self._began is not None:
             self._finished_here += 1
             self._recent.append((self._clock(), result["completion_tokens"]))
@@ -89,6 +91,7 @@ class Progress:
             prompt_tokens=self.prompt_tokens,
             cached_tokens=self.cached_tokens,
             completion_tokens=self.completion_tokens,
+            cost=self.cost,
             tokens_per_s=self.tokens_per_s(),
             eta_s=self.eta_s(),
             extra=state.extra | {"refused_lines": self.refused_lines},

@@ -97,6 +97,8 @@ class RunState:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    cost: float = 0.0
+    """Of the replies over all starts, in the currency of the prices that were set; 0 without prices."""
     tokens_per_s: float = 0.0
     """Completion tokens a second over the last minute of this start; 0 when unknown."""
     eta_s: float | None = None

@@ -254,7 +254,9 @@ class Worker:
         if not self.heartbeat.wants(status, message):
             return
         state = replace(self.heartbeat.state, status=status, message=message, in_flight=len(self.in_flight))
-        if gpus := gpu_facts():
+        # What the GPUs here do says nothing of a model that a server runs.
+        on_server = self.description is not None and self.description.model.backend == "openai_api"
+        if not on_server and (gpus := gpu_facts()):
             state = replace(state, extra=state.extra | {"gpus": gpus})
         self.heartbeat.say(self.progress.into(state))
 

@@ -27,7 +27,7 @@ from stats.ranks import fair_ranks
 from stats.subsets import score_matrix
 from tui.presentation.judge_view import Version, version_row
 from tui.presentation.lines import plain, whole_number, width_of
-from tui.presentation.run_view import duration, queued_text, run_lines
+from tui.presentation.run_view import duration, money, queued_text, run_lines
 from tui.presentation.sweep_view import (
     cell_width_for,
     corner_text,
@@ -94,6 +94,31 @@ def test_a_run_that_took_over_from_another_one_says_what_it_runs_itself() -> Non
     took_over = RunState(RunStatus.RUNNING, planned=32)
     assert "96 needed, 64 cached, 32 to run" in plain(run_lines(run_of(status="running"), took_over, [], 80))
     assert "96 needed, 64 cached, 32 brought by another run, 0 run here" in plain(run_lines(run_of(), None, [], 80))
+
+
+def test_a_run_says_what_it_has_used_and_only_where_there_is_something() -> None:
+    gpus = [{"name": "A GPU", "used": 3 * 2**30, "total": 8 * 2**30, "load": 97}, {"name": "torn", "used": -1}, "?"]
+    state = RunState(
+        RunStatus.RUNNING, planned=4, done=1, prompt_tokens=1200, cached_tokens=480, completion_tokens=300, cost=0.0125,
+        extra={"gpus": gpus},
+    )  # fmt: skip
+    shown = plain(run_lines(run_of(status="running"), state, [], 80))
+    assert "tokens   1,200 prompt, 480 reused (40 %), 300 generated" in shown
+    assert "cost     0.0125 so far, an estimated 0.0500 for all requests of the run" in shown
+    assert "gpu      A GPU: 3.0 of 8.0 GiB in use, load 97 %" in shown and "torn" not in shown
+    done = replace(state, status=RunStatus.DONE, done=4)
+    ended = plain(run_lines(run_of(), done, [], 80))
+    assert "cost     0.0125\n" in ended and "gpu " not in ended
+    bare = plain(run_lines(run_of(), replace(done, cost=0.0, prompt_tokens=0), [], 80))
+    assert "cost" not in bare and "reused" not in bare
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [(0.0, "0.0000"), (0.00001, "below 0.0001"), (0.0042, "0.0042"), (1.0, "1.00"), (1234.5, "1,234.50")],
+)
+def test_money_is_shown_without_a_currency(amount: float, shown: str) -> None:
+    assert money(amount) == shown
 
 
 def test_one_of_something_is_no_plural() -> None:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from engine.judging.criterion import Criterion
-from engine.store import criteria
+from engine.runs.protocol import RunDir, RunState, RunStatus
+from engine.runs.states import write_state
+from engine.store import criteria, runs
+from engine.store.runs import Run, RunCell
 from engine.watch import Change
 from tests.engine.measuring.conftest import private_state
 from tests.engine.sweeping.conftest import Sweeper, skilled, with_prompts
@@ -101,3 +107,25 @@ async def test_what_failed_is_asked_again_by_key(private_state: Path) -> None:
         await desk.press("F")
         await desk.wait_for("Started again: 90 needed, 90 cached, 0 to run")
         await desk.wait_for("2 runs")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_tokens_cost_and_gpu_of_a_run_that_goes_fit_on_the_screen(
+    private_state: Path, size: tuple[int, int]
+) -> None:
+    gpus = [{"name": "NVIDIA RTX 6000 Ada Generation", "used": 41 * 2**30, "total": 48 * 2**30, "load": 97}]
+    state = RunState(
+        RunStatus.RUNNING, planned=90, done=30, prompt_tokens=12_345_678, cached_tokens=4_938_271, completion_tokens=1_234_567,
+        cost=1234.5, tokens_per_s=812.0, eta_s=600.0, updated_at=time.time(), extra={"gpus": gpus},
+    )  # fmt: skip
+    async with open_desk(private_state / "ws", "label", size) as desk:
+        run = Run("20261130-1", "sweep", "Sweep of reviews", "", "", "m", "cuda:0", "running", 90, 0, 0)
+        run_dir = RunDir(desk.app.desk.store.workspace.runs / run.run_id)
+        run_dir.path.mkdir(parents=True)
+        write_state(run_dir, state)
+        desk.app.desk.store.call(runs.add, run, ["k"])
+        desk.app.desk.store.call(runs.add_cells, run.run_id, [RunCell("p", 0, "k")])
+        await desk.press("4")
+        await desk.wait_for("tokens   12,345,678 prompt, 4,938,271 reused (40 %), 1,234,567 generated")
+        assert "cost     1,234.50 so far, an estimated 3,703.50 for all requests of the run" in desk.text
+        assert "gpu      NVIDIA RTX 6000 Ada Generation: 41.0 of 48.0 GiB in use, load 97 %" in desk.text

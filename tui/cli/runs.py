@@ -13,13 +13,14 @@ from engine import requests
 from engine.errors import EvaldeskError
 from engine.runs import control
 from engine.runs.following import follow
+from engine.runs.gpu_use import GpuUse, gpu_use
 from engine.runs.protocol import RunDir, RunStatus
 from engine.runs.states import observed_state, read_description
 from engine.store import runs
 from engine.store.workspace import Workspace
 from tui.cli.follow_run import PlainLines, state_text
 from tui.cli.output import print_json, print_line
-from tui.presentation.run_view import plan_text
+from tui.presentation.run_view import cost_text, gpu_text, plan_text, tokens_text
 
 _DONE = {"pause": "paused", "resume": "resumed", "cancel": "cancelled", "follow": "followed", "again": "started again"}
 _STEER = {"pause": control.pause, "resume": control.resume, "cancel": control.cancel}
@@ -148,6 +149,8 @@ def _folders(workspace: Workspace) -> Iterator[dict[str, Any]]:
         state = observed_state(run_dir)
         row = {"run": run_dir.run_id, "title": "", **asdict(state), "status": str(state.status)}
         row |= {"finished": state.done + state.failed, "needed": state.planned}
+        row |= {"prefix_reuse": state.cached_tokens / state.prompt_tokens if state.prompt_tokens else None}
+        row |= {"gpus": [asdict(gpu) for gpu in gpu_use(state)]}
         try:
             row["title"] = read_description(run_dir).title
         except EvaldeskError as error:  # this run's own fault; the others are listed all the same
@@ -164,9 +167,22 @@ def _list(workspace: Workspace, *, as_json: bool) -> int:
         print_line(f"no runs in {workspace.path}")
     for row in rows:
         print_line(_row_text(row))
+        if used := _used_text(row):
+            print_line(f"    {used}")
     return 0
 
 
 def _row_text(row: Mapping[str, Any]) -> str:
     eta = f"  {row['eta_s']:.0f} s left" if row["eta_s"] is not None and row["status"] == "running" else ""
     return f"{row['run']}  {row['status']:<11} {row['finished']:>5}/{row['needed']:<5}{eta}  {row['title']}  {row['message']}".rstrip()
+
+
+def _used_text(row: Mapping[str, Any]) -> str:
+    """What a run has used; "" for one that has generated nothing here."""
+    parts = []
+    if row.get("prompt_tokens"):
+        parts.append(tokens_text(row["prompt_tokens"], row["cached_tokens"], row["completion_tokens"]))
+    if row.get("cost"):
+        parts.append(f"cost {cost_text(row['cost'])}")
+    parts += [gpu_text(GpuUse(**gpu)) for gpu in row.get("gpus", ())]
+    return "; ".join(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from engine.runs.gpu_use import GpuUse, gpu_use
 from engine.runs.protocol import RunState
 from engine.store.runs import Run
 from tui.presentation.lines import BLANK, Line, Span, columns, line, wrapped
@@ -59,6 +60,35 @@ def speed_text(state: RunState) -> str:
     return f"{state.tokens_per_s:.0f} tok/s  ETA {duration(state.eta_s)}"
 
 
+def tokens_text(prompt: int, cached: int, generated: int) -> str:
+    """``1,200 prompt, 480 reused (40 %), 300 generated``; reused are those of a beginning that was computed before."""
+    reused = f", {cached:,} reused ({100 * cached / prompt:.0f} %)" if prompt else ""
+    return f"{prompt:,} prompt{reused}, {generated:,} generated"
+
+
+def money(amount: float) -> str:
+    """An amount in whatever currency the prices were given: ``12.50``, ``0.0042``, ``below 0.0001``."""
+    if amount >= 1:
+        return f"{amount:,.2f}"
+    return f"{amount:.4f}" if amount >= 0.0001 or not amount else "below 0.0001"
+
+
+def cost_text(spent: float, share: float = 1.0) -> str:
+    """What a run has cost, and the estimate for the whole of it while only this share of its requests is finished."""
+    whole = f", an estimated {money(spent / share)} for all requests of the run" if 0 < share < 1 else ""
+    return f"{money(spent)} so far{whole}" if whole else money(spent)
+
+
+def progress_share(state: RunState) -> float:
+    """The share of a run's own requests that are finished."""
+    return (state.done + state.failed) / state.planned if state.planned else 0.0
+
+
+def gpu_text(gpu: GpuUse) -> str:
+    """``NVIDIA L4: 17.3 of 23.0 GiB in use, load 97 %``, other processes included."""
+    return f"{gpu.name}: {gpu.used / 2**30:.1f} of {gpu.total / 2**30:.1f} GiB in use, load {gpu.load} %"
+
+
 def run_row(run: Run, state: RunState | None, width: int, settled: int = 0) -> Line:
     """One line of the list of runs."""
     done, total = progress_of(run, state, settled)
@@ -108,11 +138,12 @@ def run_lines(
     if state is not None:
         if state.message:
             lines += wrapped(visible(state.message), width, "warn")
-        share = f"{100 * state.cached_tokens / state.prompt_tokens:.0f} %" if state.prompt_tokens else "–"
         if status == state.status and (speed := speed_text(state)):
             lines.append(line(("speed    ", "dim"), f"{speed}   in flight {state.in_flight}"))
         lines += [
-            line(("tokens   ", "dim"), f"{state.prompt_tokens:,} prompt, {state.cached_tokens:,} of them from the prefix cache ({share}); {state.completion_tokens:,} generated"),
+            line(("tokens   ", "dim"), tokens_text(state.prompt_tokens, state.cached_tokens, state.completion_tokens)),
+            *([line(("cost     ", "dim"), cost_text(state.cost, progress_share(state)))] if state.cost else ()),
+            *(line(("gpu      ", "dim"), one_line(gpu_text(gpu))) for gpu in (gpu_use(state) if status == state.status else ())),
             line(("results  ", "dim"), f"{state.done:,} good, ", (f"{state.failed:,} failed", "fail" if state.failed else "plain"), f"   worker starts {state.starts}"),
         ]  # fmt: skip
     if log_tail:

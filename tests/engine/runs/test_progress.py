@@ -12,7 +12,7 @@ from engine.runs.protocol import RunState, RunStatus
 
 
 def result(key: str, error: str = "") -> dict[str, Any]:
-    return {"key": key, "error": error, "prompt_tokens": 10, "cached_tokens": 4, "completion_tokens": 6}
+    return {"key": key, "error": error, "prompt_tokens": 10, "cached_tokens": 4, "completion_tokens": 6, "cost": 0.25}
 
 
 def test_counters_hold_all_starts_and_rates_this_one_only() -> None:
@@ -31,6 +31,7 @@ def test_counters_hold_all_starts_and_rates_this_one_only() -> None:
     state = progress.into(RunState(RunStatus.RUNNING))
     assert (state.planned, state.done, state.failed, progress.remaining) == (6, 3, 1, 2)
     assert (state.prompt_tokens, state.cached_tokens, state.completion_tokens) == (40, 16, 24)
+    assert state.cost == pytest.approx(1.0)
     assert state.tokens_per_s == pytest.approx(12 / 4)
     assert state.eta_s == pytest.approx(2 * 4 / 2)
     assert state.extra == {"refused_lines": 1}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine import requests
-from engine.runs.protocol import RunState, RunStatus
+from engine.runs import states
+from engine.runs.protocol import RunDir, RunState, RunStatus
 from engine.store.models import Model
 from engine.store.store import Store
 from engine.store.workspace import Workspace
@@ -125,3 +127,26 @@ def test_without_a_terminal_a_line_comes_only_when_something_has_changed(capsys:
         "running 1/3 9 tok/s ETA 8 s",
         "done 3/3",
     ]
+
+
+def test_tokens_cost_and_gpus_of_a_run_are_listed(private_state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ws = Workspace(private_state / "ws")
+    Store(ws).close()
+    run_dir = RunDir(ws.runs / "20261130-1")
+    run_dir.path.mkdir(parents=True)
+    gpu = {"name": "A GPU", "used": 3 * 2**30, "total": 8 * 2**30, "load": 97}
+    state = RunState(
+        RunStatus.RUNNING, planned=4, done=1, prompt_tokens=1200, cached_tokens=300, completion_tokens=50, cost=2.5,
+        updated_at=time.time(), extra={"gpus": [gpu]},
+    )  # fmt: skip
+    states.write_state(run_dir, state)
+    place = ("--workspace", str(ws.path))
+    assert (
+        "\n    1,200 prompt, 300 reused (25 %), 50 generated; cost 2.50; A GPU: 3.0 of 8.0 GiB in use, load 97 %\n"
+    ) in ask(capsys, "runs", *place)
+    [row] = ask(capsys, "runs", "--json", *place)["runs"]
+    assert (row["cost"], row["prefix_reuse"], row["gpus"]) == (2.5, 0.25, [gpu])
+    states.write_state(run_dir, RunState(RunStatus.QUEUED, planned=4))
+    assert len(ask(capsys, "runs", *place).splitlines()) == 1
+    [row] = ask(capsys, "runs", "--json", *place)["runs"]
+    assert (row["cost"], row["prefix_reuse"], row["gpus"]) == (0.0, None, [])
