@@ -20,8 +20,9 @@ from engine.intake import IntakeOrder
 from engine.judging.criterion import Criterion
 from engine.measuring import audit, building, rounds
 from engine.runs import steering
+from engine.runs.estimate import estimate_json
 from engine.runs.ingest import ingest
-from engine.runs.planning import Plan, at_once
+from engine.runs.planning import Plan
 from engine.store import criteria, inbox, models, piles, runs, snapshot, sweeps, traces, waiting
 from engine.store.models import Model
 from engine.store.runs import Run
@@ -166,13 +167,17 @@ def _judge(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
             judge = building.build(tx, criterion_id, model, change="first version from the command line")
         else:
             judge = building.by_number(tx, criterion_id, number)
+        planned: Plan | Run
         if body.get("dry_run"):
-            planned = rounds.plan(tx, judge.judge_id)
-            return {"run": "", "judge": judge.number, "criterion": criterion_id, "needed": planned.needed,
-                    "cached": planned.cached, "awaited": planned.awaited, "to_run": planned.to_run}  # fmt: skip
-        run = rounds.start(tx, store.workspace, judge.judge_id)
-        return {"run": run.run_id, "judge": judge.number, "criterion": criterion_id, "needed": run.needed,
-                "cached": run.cached, "awaited": run.awaited, "to_run": run.to_run}  # fmt: skip
+            run_id, planned = "", rounds.plan(tx, judge.judge_id)
+        else:
+            planned = rounds.start(tx, store.workspace, judge.judge_id)
+            run_id = planned.run_id
+        return {
+            "run": run_id, "judge": judge.number, "criterion": criterion_id, "needed": planned.needed,
+            "cached": planned.cached, "awaited": planned.awaited, "to_run": planned.to_run,
+            **estimate_json(tx, store.workspace, models.get(tx, judge.model_id), "judge", planned.to_run),
+        }  # fmt: skip
 
     started = store.call(work)
     store.call(kept_figures.refresh)  # of a run that had nothing to generate
@@ -211,12 +216,11 @@ def _sweep(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
         else:
             planned = starting.start(tx, store.workspace, order, model, source=", ".join(path.name for path in paths))
             run_id, sweep = planned.run_id, sweeps.get(tx, planned.sweep_id)
-        seconds = models.seconds_a_request(tx, model.model_id)
         return {
             "run": run_id, "sweep": sweep.sweep_id, "name": sweep.name, "prompts": len(sweep.prompts),
             "items": sweep.pool, "seeds": list(sweep.seeds), "ks": list(sweep.ks), "repeats": sweep.repeats, "needed": planned.needed,
             "cached": planned.cached, "awaited": planned.awaited, "to_run": planned.to_run,
-            "seconds": None if seconds is None else round(seconds * planned.to_run / at_once(model), 1),
+            **estimate_json(tx, store.workspace, model, "sweep", planned.to_run),
         }  # fmt: skip
 
     started = store.call(work)

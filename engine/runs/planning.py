@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine.backends.openai_api import PARALLEL
 from engine.backends.protocol import ModelSpec, Request
 from engine.errors import EvaldeskError
 from engine.models.settings import SERVER_BACKEND, ModelSettings, all_settings, model_settings
@@ -62,11 +61,6 @@ def settings_of(model: Model) -> ModelSettings:
         kept="Nothing was changed.",
         remedy="Add it again with evaldesk models add: the same URL and model are the same server.",
     )
-
-
-def at_once(model: Model) -> int:
-    """By how much requests going on side by side shorten a run: a server's do, local ones share one machine."""
-    return settings_of(model).parallel or PARALLEL if model.backend == SERVER_BACKEND else 1
 
 
 def preview(tx: Transaction, requests: Sequence[Request]) -> Plan:

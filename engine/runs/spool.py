@@ -121,6 +121,18 @@ def stream_results(path: Path, offset: int = 0) -> Iterator[dict[str, Any]]:
         offset = after
 
 
+def newest_results(path: Path, limit: int = _BLOCK) -> list[dict[str, Any]]:
+    """The complete result lines among the last ``limit`` bytes, refused ones left out; [] without a file that can be read."""
+    try:
+        with open_plain(path) as file:
+            start = max(0, os.fstat(file.fileno()).st_size - limit)
+            file.seek(start)
+            offset = start + len(file.readline()) if start else 0
+        return [entry for entry in read_results(path, offset)[0] if entry["key"]]
+    except (OSError, EvaldeskError):
+        return []
+
+
 def count_lines(path: Path) -> int:
     """Complete lines in the spool; 0 when there is none."""
     try:

@@ -45,13 +45,3 @@ def get(tx: Transaction, model_id: str) -> Model:
     if model is None:
         raise Refused("this model is not known in this workspace", where=model_id)
     return model
-
-
-def seconds_a_request(tx: Transaction, model_id: str) -> float | None:
-    """Median seconds of the newest requests of this model here, None before there were some."""
-    value = tx.value(
-        "SELECT median(c.seconds) FROM (SELECT seconds FROM completion JOIN run USING (run_id) "
-        "WHERE run.model_id = ? AND completion.error = '' ORDER BY completion.created_at DESC LIMIT 200) c",
-        model_id,
-    )
-    return float(value) if value is not None else None

@@ -209,6 +209,16 @@ def of_sweep(tx: Transaction, sweep_id: str) -> list[Run]:
     return [Run(*row) for row in rows]
 
 
+def newest_of_model(tx: Transaction, model_id: str, kind: str, limit: int) -> list[str]:
+    """Ids of runs of the model that generated something themselves, those of this kind first, newest first."""
+    rows = tx.rows(
+        "SELECT run_id FROM run WHERE model_id = ? AND run_id IN (SELECT run_id FROM completion WHERE error = '') "
+        "ORDER BY kind <> ?, created_at DESC, run_id DESC LIMIT ?",
+        model_id, kind, limit,
+    )  # fmt: skip
+    return [row[0] for row in rows]
+
+
 def requests_of(tx: Transaction, run_id: str) -> dict[str, str]:
     """The request text of every case of a run, by trace id."""
     rows = tx.rows(

@@ -27,7 +27,7 @@ from stats.ranks import fair_ranks
 from stats.subsets import score_matrix
 from tui.presentation.judge_view import Version, version_row
 from tui.presentation.lines import plain, whole_number, width_of
-from tui.presentation.run_view import duration, money, queued_text, run_lines
+from tui.presentation.run_view import duration, estimate_text, money, queued_text, run_lines
 from tui.presentation.sweep_view import (
     cell_width_for,
     corner_text,
@@ -119,6 +119,26 @@ def test_a_run_says_what_it_has_used_and_only_where_there_is_something() -> None
 )
 def test_money_is_shown_without_a_currency(amount: float, shown: str) -> None:
     assert money(amount) == shown
+
+
+@pytest.mark.parametrize(
+    ("planned", "said"),
+    [
+        ({"to_run": 0, "estimated_from": None}, ""),
+        ({"to_run": 5}, ""),
+        ({"to_run": 5, "estimated_from": None}, "; no earlier run of this model here to estimate the time from"),
+        (
+            {"to_run": 5, "seconds": 840.0, "cost": None, "estimated_from": {"run": "r1", "requests": 200}},
+            "; estimated: 14 min, from 200 requests of run r1",
+        ),
+        (
+            {"to_run": 5, "seconds": 8.4, "cost": 1.234, "estimated_from": {"run": "r1", "requests": 1}},
+            "; estimated: 8 s and a cost of 1.23, from 1 request of run r1",
+        ),
+    ],
+)
+def test_an_estimate_says_from_what_and_none_is_invented(planned: dict[str, Any], said: str) -> None:
+    assert estimate_text(planned) == said
 
 
 def test_one_of_something_is_no_plural() -> None:

@@ -9,6 +9,7 @@ from engine import requests
 from engine.store.workspace import Workspace
 from tui.cli.follow_run import follow_run, left_alone_text
 from tui.cli.output import print_json, print_line
+from tui.presentation.run_view import estimate_text, plan_text
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -43,10 +44,8 @@ def run(args: argparse.Namespace) -> int:
     }  # fmt: skip
     planned = requests.ask(workspace, body)
     if not args.json:
-        awaited = f", {planned['awaited']} pending in another run" if planned["awaited"] else ""
-        print_line(
-            f"judge v{planned['judge']} for {planned['criterion']}: {planned['needed']} needed, {planned['cached']} cached{awaited}, {planned['to_run']} to run"
-        )
+        plan = plan_text(planned["needed"], planned["cached"], planned["awaited"]) + estimate_text(planned)
+        print_line(f"judge v{planned['judge']} for {planned['criterion']}: {plan}")
     if args.dry_run or args.no_follow:
         if args.json:
             print_json(planned)

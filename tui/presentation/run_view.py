@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from engine.runs.gpu_use import GpuUse, gpu_use
 from engine.runs.protocol import RunState
 from engine.store.runs import Run
-from tui.presentation.lines import BLANK, Line, Span, columns, line, wrapped
+from tui.presentation.lines import BLANK, Line, Span, columns, counted, line, wrapped
 from tui.widgets.literal import one_line, visible
 
 STATUS_STYLES = {
@@ -157,6 +159,18 @@ def plan_text(needed: int, cached: int, awaited: int) -> str:
     """``96 needed, 40 cached, 56 to run``, with what another run brings."""
     waiting = f", {awaited} pending in another run" if awaited else ""
     return f"{needed:,} needed, {cached:,} cached{waiting}, {needed - cached - awaited:,} to run"
+
+
+def estimate_text(planned: Mapping[str, Any]) -> str:
+    """What a plan is estimated to take, and from what, to stand behind ``plan_text``; "" where nothing is to run."""
+    # Whoever owns the workspace may be of a version that says nothing of this.
+    if not planned["to_run"] or "estimated_from" not in planned:
+        return ""
+    source = planned["estimated_from"]
+    if not source:
+        return "; no earlier run of this model here to estimate the time from"
+    cost = "" if planned["cost"] is None else f" and a cost of {money(planned['cost'])}"
+    return f"; estimated: {duration(planned['seconds'])}{cost}, from {counted(source['requests'], 'request')} of run {source['run']}"
 
 
 def _plan_of(run: Run, state: RunState | None) -> str:

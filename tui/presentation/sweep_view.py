@@ -13,7 +13,7 @@ from engine.sweeping.overview import SweepStanding
 from engine.sweeping.results import PromptScore, SweepResults
 from engine.sweeping.sweep import Sweep
 from tui.presentation.lines import BLANK, Cell, Line, Span, columns, counted, line, pad, shortened, wrapped
-from tui.presentation.run_view import duration, plan_text
+from tui.presentation.run_view import estimate_text, plan_text
 from tui.widgets.literal import one_line, visible
 
 ROW_LABEL = 10
@@ -38,15 +38,13 @@ def right_of(total: float, n: int) -> str:
 
 def order_text(planned: Mapping[str, Any]) -> str:
     """What a sweep would take, before it starts or just after."""
-    seconds = planned.get("seconds")
-    about = f", about {duration(seconds)}" if seconds and planned["to_run"] else ""
     ks = "/".join(map(str, planned["ks"]))
     # Whoever owns the workspace may be of a version that knows no repeats.
     repeats = f" × {planned['repeats']} repeats" if planned.get("repeats", 1) > 1 else ""
     return (
         f"{counted(planned['prompts'], 'prompt')} × {counted(planned['items'], 'item')}{repeats}, "
         f"{counted(len(planned['seeds']), 'seed')} × k {ks}: "
-        f"{plan_text(planned['needed'], planned['cached'], planned['awaited'])}{about}"
+        f"{plan_text(planned['needed'], planned['cached'], planned['awaited'])}{estimate_text(planned)}"
     )
 
 

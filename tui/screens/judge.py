@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,21 +13,19 @@ from engine.judging.judge import Judge
 from engine.judging.trace import Trace
 from engine.measuring import audit, building, rounds
 from engine.requests import embedded_model
-from engine.runs.planning import at_once
+from engine.runs.estimate import estimate_json
 from engine.store import criteria, figures, judges, models, piles
 from engine.store.runs import Run
 from engine.store.transaction import Transaction
+from engine.store.workspace import Workspace
 from engine.watch import Change
 from tui.presentation.judge_view import Version, parts_lines, rendered_lines, version_row
 from tui.presentation.lines import BLANK, Line, line, wrapped
-from tui.presentation.run_view import duration, plan_text
+from tui.presentation.run_view import estimate_text, plan_text
 from tui.screens.desk_screen import DeskScreen
 from tui.screens.example_picker import ExamplePicker
 from tui.screens.text_dialog import ConfirmDialog
 from tui.widgets.painted import Reader, RowList
-
-GUESSED_SECONDS_A_CASE = 3.0
-"""Before anything was measured here: what a case takes the embedded model on two cores."""
 
 
 class VersionList(RowList[Version]):
@@ -181,13 +179,12 @@ class JudgeScreen(DeskScreen):
         try:
             plan = await self.desk.do(rounds.plan, judge.judge_id)
             spent = await self.desk.do(piles.rounds_measured, judge.criterion_id)
-            pace = await self.desk.do(_seconds_a_case, judge.model_id)
+            takes = await self.desk.do(_estimated, self.desk.store.workspace, judge.model_id, plan.to_run)
         except EvaldeskError as error:
             self.say_error(error)
             return
-        guess = duration(plan.to_run * (pace or GUESSED_SECONDS_A_CASE))
         text = (
-            f"{plan_text(plan.needed, plan.cached, plan.awaited)}, about {guess} {'at the speed measured here' if pace else 'at a guess'}.\n\n"
+            f"{plan_text(plan.needed, plan.cached, plan.awaited)}{estimate_text(takes | {'to_run': plan.to_run})}.\n\n"
             f"{spent} round{'s' if spent != 1 else ''} measured on this sealed pile so far. Each one spends some of its secrecy, "
             "and after the first nothing leaves the pile any more."
         )
@@ -216,9 +213,8 @@ def _versions(tx: Transaction, criterion_id: str) -> tuple[list[Version], dict[s
     return found, names
 
 
-def _seconds_a_case(tx: Transaction, model_id: str) -> float | None:
-    seconds, model = models.seconds_a_request(tx, model_id), models.find(tx, model_id)
-    return seconds / at_once(model) if seconds is not None and model is not None else seconds
+def _estimated(tx: Transaction, workspace: Workspace, model_id: str, to_run: int) -> dict[str, Any]:
+    return estimate_json(tx, workspace, models.get(tx, model_id), "judge", to_run)
 
 
 def _nothing_yet(width: int) -> list[Line]:

@@ -49,7 +49,10 @@ def ask(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> A
 def test_a_sweep_that_is_fully_cached_is_listed_and_not_said_to_go_on(
     there: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert "no earlier run of this model here" in ask(capsys, "sweep", "--dry-run", *there)
     first = ask(capsys, "sweep", "--json", *there)
+    more = ["--items", "12", "--dry-run", "--repeats", "2", "--temperature", "0.5"]
+    assert f"from {first['needed']} requests of run {first['run']}" in ask(capsys, "sweep", *more, *there)
     said = ask(capsys, "sweep", "--no-follow", *there)
     assert "background" not in said
     again = re.search(r"run (\S+) is done: everything was cached", said)
