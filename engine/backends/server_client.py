@@ -11,6 +11,7 @@ from typing import Any
 from engine.backends import option_likelihoods
 from engine.backends.chat_reply import ChatReply
 from engine.backends.protocol import Completion, Request
+from engine.backends.remembered_forms import remember_form, remembered_form
 from engine.backends.schema_check import json_inside
 from engine.backends.scrubbing import one_line, without_key
 from engine.backends.served_model import is_same_model
@@ -39,7 +40,7 @@ _FORM_REFUSED = (400, 404, 415, 422, 501)
 
 
 class ServerClient:
-    """Every method runs on one event loop. What the server takes is found out once and remembered.
+    """Every method runs on one event loop. What the server takes is found out once; the form for JSON is kept for later runs.
 
     ``open`` and ``complete`` raise EvaldeskError when no request can succeed; ``complete`` also
     engine.backends.server_link.Dropped.
@@ -50,7 +51,9 @@ class ServerClient:
         self._key = key
         self._options = options
         self._link = link
-        self._form: Form | None = None
+        self._form = remembered_form(address.fingerprint.short)
+        self._is_proven = False
+        """Whether the form was good since the model was loaded: a remembered one may be what the server takes no more."""
         self._finding_form = asyncio.Lock()
         self._tokens_field = "max_tokens"
         self._listed_tokens = _LISTED_TOKENS[0]
@@ -109,11 +112,23 @@ class ServerClient:
         return option_likelihoods.decided(completion, option_likelihoods.of_listed(request.options, reply.listed))
 
     async def _structured(self, request: Request, schema: Mapping[str, Any]) -> Completion:
-        if self._form is None:
-            async with self._finding_form:
-                # Whoever waited here goes on with what the first one found.
-                if self._form is None:
-                    return await self._find_form(request, schema)
+        form = self._form
+        if form is not None:
+            try:
+                completion = await self._in_form(request, schema, form)
+            except Failure as failure:
+                # One that is proven is refused for the request's own sake.
+                if failure.status not in _FORM_REFUSED or (self._is_proven and self._form is form):
+                    raise
+            else:
+                follows = completion.extra["follows_schema"]
+                if follows or self._is_proven or completion.finish == "length":
+                    self._is_proven |= follows
+                    return completion
+        async with self._finding_form:
+            # Whoever waited here goes on with what the first one found.
+            if not self._is_proven and self._form is form:
+                return await self._find_form(request, schema)
         assert self._form is not None
         return await self._in_form(request, schema, self._form)
 
@@ -136,8 +151,12 @@ class ServerClient:
             if follows or completion.finish == "length":
                 break
         assert taken is not None
-        self._form = taken[0]
-        return taken[1]
+        self._form, completion = taken
+        self._is_proven = True
+        # One that brought no JSON of the schema is good enough for this run, and no more.
+        kept = self._form if completion.extra["follows_schema"] else None
+        await asyncio.to_thread(remember_form, self._address.fingerprint.short, kept)
+        return completion
 
     async def _in_form(self, request: Request, schema: Mapping[str, Any], form: Form) -> Completion:
         reply, seconds = await self._ask(asking(request.messages, schema, form), request.sampling)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from engine.backends import openai_api, server_link
 from engine.backends.backoff import Backoff
 from engine.backends.openai_api import OpenAiApi
 from engine.backends.protocol import Completion, ModelInfo, ModelSpec, Request
+from engine.backends.remembered_forms import forms_file
 from engine.errors import EvaldeskError
 from engine.judging.verdict import reply_schema
 from engine.models.server_address import server_address
@@ -30,8 +32,10 @@ PATIENCE_S = 30.0
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
+def key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ODD_KEY", KEY)
+    # What one server took says nothing of the next one on its port.
+    monkeypatch.setenv("EVALDESK_CONFIG_DIR", str(tmp_path))
 
 
 def spec(server: OddServer, parallel: int = 4, **options: Any) -> ModelSpec:
@@ -454,6 +458,66 @@ def test_a_request_that_is_refused_in_every_form_says_nothing_about_the_forms() 
     with OddServer(behave) as server, loaded(server, parallel=1) as backend:
         done = carry_out(backend, [request("bad", SCHEMA), request("good", SCHEMA)])
     assert "too long" in done["bad"].error and done["good"].extra["schema"] == "json_schema"
+
+
+def test_the_form_is_remembered_for_later_runs_and_only_what_works_is() -> None:
+    with OddServer(takes("tools")) as server:
+        for calls in (3, 4):
+            with loaded(server) as backend:
+                done = carry_out(backend, [request("k", SCHEMA)])
+            assert (done["k"].text, done["k"].extra["schema"], len(server.calls)) == (GOOD, "tool call", calls)
+    with OddServer(lambda call: Answer(completion("I would rather not say."))) as server:
+        for calls in (4, 8):
+            with loaded(server) as backend:
+                carry_out(backend, [request("k", SCHEMA)])
+            assert len(server.calls) == calls
+    kept = forms_file().read_text()
+    assert "tool call" in kept and KEY not in kept
+
+
+@pytest.mark.parametrize("other", [takes("response_format"), takes()], ids=["refused", "refused in all but the prompt"])
+def test_a_remembered_form_that_is_refused_is_found_out_again_and_replaced(other: Behaviour) -> None:
+    with OddServer(takes("tools")) as server:
+        with loaded(server) as backend:
+            carry_out(backend, [request("k", SCHEMA)])
+        server.behave = other
+        with loaded(server, parallel=8) as backend:
+            done = carry_out(backend, [request(f"k{n}", SCHEMA) for n in range(20)])
+        assert all(json.loads(completion.text)["verdict"] == "PASS" for completion in done.values())
+        [form] = {completion.extra["schema"] for completion in done.values()}
+        assert form != "tool call" and form in forms_file().read_text()
+        before = len(server.calls)
+        with loaded(server) as backend:
+            carry_out(backend, [request("k", SCHEMA)])
+        assert len(server.calls) == before + 1
+
+
+def test_a_remembered_form_that_is_ignored_by_now_is_found_out_again() -> None:
+    def ignores(call: Call) -> Answer:
+        return Answer(completion(GOOD if "JSON schema" in json.dumps(call.body["messages"]) else "It is fine."))
+
+    with OddServer(takes("response_format")) as server:
+        with loaded(server) as backend:
+            carry_out(backend, [request("k", SCHEMA)])
+        server.behave = ignores
+        with loaded(server, parallel=1) as backend:
+            done = carry_out(backend, [request("k", SCHEMA)])
+    assert (done["k"].text, done["k"].extra["schema"]) == (GOOD, "in the prompt")
+
+
+def test_a_request_that_is_refused_under_a_remembered_form_says_nothing_about_it() -> None:
+    def behave(call: Call) -> Answer:
+        return refusal("too long") if "bad" in json.dumps(call.body) else takes("tools")(call)
+
+    with OddServer(behave) as server:
+        for _ in range(2):
+            with loaded(server, parallel=1) as backend:
+                done = carry_out(backend, [request("good", SCHEMA), request("bad", SCHEMA)])
+            assert "too long" in done["bad"].error and done["good"].extra["schema"] == "tool call"
+        assert len(server.calls) == 3 + 1 + 1 + 1
+        with loaded(server, parallel=1) as backend:
+            done = carry_out(backend, [request("bad", SCHEMA), request("good", SCHEMA)])
+    assert "too long" in done["bad"].error and done["good"].extra["schema"] == "tool call"
 
 
 def test_a_hanging_server_is_given_up_after_the_time_limit() -> None:
