@@ -89,9 +89,11 @@ class OpenAiApi:
 
     def submit(self, requests: Sequence[Request]) -> None:
         """Take requests into the queue; they start in this order."""
+        if not requests:
+            return
         self._waiting.extend(requests)
         self._in_flight += len(requests)
-        self._in_loop(self._wake)
+        self._in_loop(self._take)
 
     def results(self, timeout: float) -> list[Completion]:
         """Completions since the last call, in the order in which they ended."""
@@ -200,7 +202,9 @@ class OpenAiApi:
             self._idle.append(woken)
             await woken
 
-    def _wake(self) -> None:
+    def _take(self) -> None:
+        if self._link is not None:
+            self._link.take_again()
         for _ in range(min(len(self._waiting), len(self._idle))):
             woken = self._idle.popleft()
             if not woken.done():

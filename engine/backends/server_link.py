@@ -33,7 +33,8 @@ class Dropped(Exception):
 class ServerLink:
     """One session with a server. The key goes to this server alone, for redirects are not followed, and stands in no text.
 
-    ``chat`` and ``models`` raise Failure; of a request that waits when ``drop_waiting`` is called, ``chat`` raises Dropped.
+    ``chat`` and ``models`` raise Failure. After ``drop_waiting`` ``chat`` raises Dropped for what waits or would be sent, until
+    ``take_again``.
     """
 
     def __init__(self, address: ServerAddress, key: str, options: ServerOptions, backoff: Backoff) -> None:
@@ -49,6 +50,7 @@ class ServerLink:
         self._given_up_in_row = 0
         self._hold_until = float("-inf")
         self._sleepers: set[asyncio.Future[None]] = set()
+        self._drops = False
 
     def open(self, connections: int) -> None:
         """Make the session; nothing is sent yet."""
@@ -68,10 +70,15 @@ class ServerLink:
             await self._session.close()
 
     def drop_waiting(self) -> None:
-        """Make every request that waits, to be tried again or for a rate limit, end with Dropped."""
+        """Make every request that waits, to be tried again or for a rate limit, end with Dropped, and send no other."""
+        self._drops = True
         for sleeper in self._sleepers:
             if not sleeper.done():
                 sleeper.set_exception(Dropped())
+
+    def take_again(self) -> None:
+        """Requests are sent again; those of before that have not ended yet are taken as new ones."""
+        self._drops = False
 
     async def models(self) -> dict[str, int]:
         """The models that the server lists, with their context lengths or 0; {} where it has no such list."""
@@ -222,15 +229,27 @@ class ServerLink:
 
     async def _room(self, tokens: int) -> None:
         """Wait until the rate limits have room for one more request, and for the end of a wait that the server asked for."""
+        if self._drops:
+            raise Dropped
         delay = self._requests.reserve(1) if self._requests is not None else 0.0
         if self._tokens is not None:
             delay = max(delay, self._tokens.reserve(tokens))
-        if delay > 0:
-            await self._sleep(delay)
-        while (left := self._hold_until - time.monotonic()) > 0:
-            await self._sleep(left + random.random() * self._backoff.base)
+        try:
+            if delay > 0:
+                await self._sleep(delay)
+            while (left := self._hold_until - time.monotonic()) > 0:
+                await self._sleep(left + random.random() * self._backoff.base)
+        except Dropped:
+            # It was never sent: whoever asks later shall not wait for it.
+            if self._requests is not None:
+                self._requests.correct(1)
+            if self._tokens is not None:
+                self._tokens.correct(tokens)
+            raise
 
     async def _sleep(self, seconds: float) -> None:
+        if self._drops:
+            raise Dropped
         loop = asyncio.get_running_loop()
         sleeper: asyncio.Future[None] = loop.create_future()
         timer = loop.call_later(seconds, _end, sleeper)

@@ -33,7 +33,7 @@ def start(run_dir: RunDir) -> None:
 
 
 def pause(run_dir: RunDir) -> None:
-    """Let what is being generated finish, then free the model; a waiting run leaves the queue.
+    """Let what is being generated finish, then free the model; what has not started is dropped, a waiting run leaves the queue.
 
     Raises EvaldeskError for a run that has ended.
     """

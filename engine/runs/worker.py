@@ -66,6 +66,8 @@ class Worker:
         self.attempts: dict[str, int] = {}
         self.pending: deque[Request] = deque()
         self.in_flight: dict[str, Request] = {}
+        self.has_dropped = False
+        """Whether the backend was told to drop what has not started; until it has given back the rest, nobody knows what that was."""
         self.description: RunDescription | None = None
         self.ticket = ""
         self.spool: Spool | None = None
@@ -180,18 +182,26 @@ class Worker:
         window = 2 * max(1, info.parallel)
         stop_at: float | None = None
         while True:
+            if self.has_dropped and backend.in_flight == 0:
+                self.put_back()
             wanted = self.wanted()
-            if wanted is None:
+            if wanted is None and self.has_dropped:
+                # It shall go on after all, once what was dropped is known.
+                stop_at = None
+            elif wanted is None:
                 if not self.pending and not self.in_flight and not self.refill():
                     return RunStatus.DONE
                 self.submit(backend, window)
                 stop_at = None
             elif not self.in_flight:
                 return wanted
-            elif wanted is not RunStatus.PAUSED:
+            elif not self.has_dropped:
+                # What waits for a rate limit or its turn may wait for minutes.
+                backend.cancel()
+                self.has_dropped = True
+            if wanted is not None and wanted is not RunStatus.PAUSED:
                 # Cancelled or told to end by the system: a few seconds, not as long as a long answer takes.
                 if stop_at is None:
-                    backend.cancel()
                     stop_at = time.monotonic() + CANCEL_GRACE_S
                 if time.monotonic() >= stop_at or backend.in_flight == 0:
                     self.collect(backend, info, 0.0, wanted)
@@ -206,10 +216,16 @@ class Worker:
             self.in_flight.update((request.key, request) for request in batch)
             backend.submit(batch)
 
+    def put_back(self) -> None:
+        """What the backend has dropped is asked again when the run goes on, before what comes later in the plan."""
+        self.pending.extendleft(reversed(self.in_flight.values()))
+        self.in_flight.clear()
+        self.has_dropped = False
+
     def collect(self, backend: Backend, info: ModelInfo, timeout: float, stopping: RunStatus | None) -> None:
         """Write down what the backend finished; errors are tried again, or left for the next start when stopping."""
         completions: Sequence[Completion] = backend.results(timeout)
-        if not completions and backend.in_flight == 0:
+        if not completions and backend.in_flight == 0 and not self.has_dropped:
             completions = [Completion(key, error="the backend lost this request") for key in self.in_flight]
         lines: list[Mapping[str, Any]] = []
         changed: EvaldeskError | None = None

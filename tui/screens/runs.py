@@ -179,7 +179,7 @@ class RunsScreen(DeskScreen):
             return
         self.say(
             {
-                "pause": "Pausing: requests in flight are finished first.",
+                "pause": "Pausing: what is being generated is finished first.",
                 "resume": "Queued again.",
                 "cancel": "Cancelling.",
             }[what]

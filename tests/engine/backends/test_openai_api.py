@@ -560,6 +560,41 @@ def test_cancel_drops_what_waits_and_leaves_the_backend_usable() -> None:
         assert carry_out(backend, [request("after")])["after"].text == "yes"
 
 
+def test_what_was_dropped_before_it_was_sent_takes_nothing_from_the_rate() -> None:
+    with OddServer() as server, loaded(server, parallel=64, requests_per_minute=60) as backend:
+        backend.submit([request(f"k{n}") for n in range(64)])
+        wait_for(lambda: len(server.calls) >= 6)
+        backend.cancel()
+        kept = carry_out(backend, [])
+        assert 6 <= len(kept) == len(server.calls) < 40
+        # With the places of the dropped ones taken it would be a minute.
+        assert carry_out(backend, [request("after")])["after"].text == "yes"
+
+
+def test_whoever_waits_for_the_form_to_be_found_is_dropped_too() -> None:
+    gate = threading.Event()
+
+    def behave(call: Call) -> Answer:
+        # Holds the server's only thread: the reply is being generated.
+        gate.wait(PATIENCE_S)
+        return takes("response_format")(call)
+
+    with OddServer(behave) as server, loaded(server, parallel=8) as backend:
+        backend.submit([request(f"k{n}", SCHEMA) for n in range(8)])
+        wait_for(lambda: len(server.calls) == 1)
+        backend.cancel()
+        gate.set()
+        assert len(carry_out(backend, [])) == 1 == len(server.calls)
+        assert carry_out(backend, [request("after", SCHEMA)])["after"].text == GOOD
+
+
+def wait_for(look: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not look():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_rates_are_kept_across_requests() -> None:
     with OddServer() as server, loaded(server, parallel=16, requests_per_minute=6000) as backend:
         began = time.monotonic()

@@ -14,7 +14,7 @@ from engine.runs.protocol import Control, RunDir, RunStatus
 from engine.runs.spool import read_results
 from engine.runs.supervisor import EXIT_ENDED, EXIT_FAILED
 from tests.engine.backends.odd_server import HANG, MODEL, Answer, Behaviour, Call, OddServer, completion, plain, refusal
-from tests.engine.runs.conftest import DEVICE, Desk, wait_until
+from tests.engine.runs.conftest import DEVICE, Desk, reached, wait_until
 
 pytest.importorskip("aiohttp")
 
@@ -26,17 +26,21 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ODD_KEY", KEY)
 
 
-def planned(desk: Desk, server: OddServer, requests: int = 30, parallel: int = 4) -> RunDir:
+def planned(desk: Desk, server: OddServer, requests: int = 30, parallel: int = 4, **options: float) -> RunDir:
     """A run on the server, not yet started."""
     run_dir = desk.run("served", requests)
+    describe(desk, run_dir, server, parallel, **options)
+    return run_dir
+
+
+def describe(desk: Desk, run_dir: RunDir, server: OddServer, parallel: int, **more: float) -> None:
     address = server_address(server.url, MODEL, "ODD_KEY")
-    options = {"model": MODEL, "key_env": "ODD_KEY", "price_in": 1.0}
+    options = {"model": MODEL, "key_env": "ODD_KEY", "price_in": 1.0, **more}
     model = ModelSpec("openai_api", "odd", address.url, parallel=parallel, options=options)
     workspace, expected = str(desk.folder / "workspace"), address.fingerprint.short
     states.write_description(
         run_dir, states.RunDescription(run_dir.run_id, "served", workspace, DEVICE, model, expected, time.time())
     )
-    return run_dir
 
 
 def work(desk: Desk, run_dir: RunDir) -> int:
@@ -100,6 +104,23 @@ def test_a_key_that_expires_fails_the_run_and_the_next_start_goes_on(desk: Desk)
         server.behave = plain
         assert work(desk, run_dir) == EXIT_ENDED
     assert states.read_state(run_dir).done == 30 and files_that_hold(desk.folder, KEY[:8]) == []
+
+
+def test_under_a_tight_rate_limit_a_pause_waits_for_no_turn_and_nothing_is_lost_or_asked_twice(desk: Desk) -> None:
+    with OddServer() as server:
+        run_dir = planned(desk, server, 12, requests_per_minute=2)
+        worker = desk.worker(run_dir)
+        wait_until(reached(run_dir, 1))
+        states.write_control(run_dir, Control.PAUSE)
+        # Less than the half minute to the next turn.
+        assert worker.wait(15) == EXIT_ENDED
+        state = states.read_state(run_dir)
+        assert (state.status, state.done, state.failed, len(server.calls)) == (RunStatus.PAUSED, 1, 0, 1)
+        describe(desk, run_dir, server, 4)
+        states.write_control(run_dir, Control.RUN)
+        assert work(desk, run_dir) == EXIT_ENDED
+        asked = [call.body["messages"][0]["content"] for call in server.calls]
+    assert len(asked) == len(set(asked)) == states.read_state(run_dir).done == 12
 
 
 @pytest.mark.slow

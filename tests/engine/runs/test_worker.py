@@ -108,6 +108,37 @@ def test_of_two_workers_on_one_run_the_second_leaves_at_once(desk: Desk) -> None
     assert generated(run_dir) == 40
 
 
+def test_a_pause_that_is_taken_back_asks_what_was_dropped_again_in_the_same_start(desk: Desk) -> None:
+    run_dir = desk.run("undone", 40, hold_after=6)
+    worker = desk.worker(run_dir)
+    wait_until(reached(run_dir, 6))
+    states.write_control(run_dir, Control.PAUSE)
+    wait_until(says(run_dir, "pausing"))
+    states.write_control(run_dir, Control.RUN)
+    wait_until(says(run_dir, ""))
+    open_gate(run_dir)
+    assert worker.wait() == EXIT_ENDED
+    assert_complete(run_dir)
+    state = states.read_state(run_dir)
+    assert (state.status, state.starts, generated(run_dir)) == (RunStatus.DONE, 1, 40)
+
+
+def test_a_pause_waits_for_what_is_generated_and_for_nothing_else(desk: Desk) -> None:
+    run_dir = desk.run("pauses", 40, hold_after=6)
+    worker = desk.worker(run_dir)
+    wait_until(reached(run_dir, 6))
+    states.write_control(run_dir, Control.PAUSE)
+    wait_until(says(run_dir, "pausing"))
+    open_gate(run_dir)
+    assert worker.wait() == EXIT_ENDED
+    state = states.read_state(run_dir)
+    assert (state.status, state.done, generated(run_dir)) == (RunStatus.PAUSED, 10, 10)
+    states.write_control(run_dir, Control.RUN)
+    assert desk.worker(run_dir).wait() == EXIT_ENDED
+    assert_complete(run_dir)
+    assert generated(run_dir) == 40
+
+
 def test_sigterm_interrupts_and_the_next_start_finishes(desk: Desk) -> None:
     run_dir = desk.run("term", hold_after=6)
     worker = desk.worker(run_dir)
