@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from tests.e2e.realterm import ENTER, EVALDESK, PtyApp, isolated_environment
 
 SIZES = (100_000, 1_000_000)
 KEYS = 100
+ROWS = 40
 BIG_TRACE = 5_000_000
 
 Figures = dict[str, dict[str, Any]]
@@ -41,7 +43,7 @@ def _with_many_traces(home: Path, workspace: Path) -> Figures:
     for _ in range(3):
         opened.append(_seconds_to([*EVALDESK, str(workspace)], environment, home, "REQUEST"))
         bare.append(_seconds_to([sys.executable, "-c", BARE_APP], environment, home, "READY"))
-    with PtyApp([*EVALDESK, str(workspace)], environment, home, columns=120, rows=40) as app:
+    with PtyApp([*EVALDESK, str(workspace)], environment, home, columns=120, rows=ROWS) as app:
         _wait_for_label(app)
         keys = measure_latency(app, ("j",), KEYS)
         pages = measure_latency(app, ("\x1b[6~",), KEYS)
@@ -68,7 +70,7 @@ def _with_a_big_trace(home: Path) -> Figures:
     workspace = large_workspace.make(home / "big", 50)
     with Store(workspace) as store:
         store.call(large_workspace.big_trace, BIG_TRACE)
-    with PtyApp([*EVALDESK, str(workspace.path)], isolated_environment(home), home, columns=120, rows=40) as app:
+    with PtyApp([*EVALDESK, str(workspace.path)], isolated_environment(home), home, columns=120, rows=ROWS) as app:
         _wait_for_label(app)
         for _ in range(30):
             app.send("k")
@@ -91,22 +93,28 @@ def _wait_for_label(app: PtyApp) -> None:
 
 
 def _verdict_bytes(app: PtyApp) -> int:
-    """What saving a verdict writes besides the next case's own text."""
+    """What saving a verdict writes besides the next case: all that does not go to the place where a case is read."""
+    app.send("Names no date.")
     app.settle(0.2)
     mark = app.mark
     app.send(ENTER)
     app.settle(0.3, 5)
-    written = sum(len(chunk.data) for chunk in app.since(mark))
-    shown = sum(len(line.rstrip()) for line in app.text.splitlines()[2:-6])
+    written = b"".join(chunk.data for chunk in app.since(mark))
+    pieces = re.split(rb"(?=\x1b\[\d+;\d+H)", written)
+    outside = sum(len(piece) for piece in pieces if not _is_in_case(piece))
     app.send("f")
     app.wait_for("FAIL draft")
-    app.send("Names no date.")
-    return max(written - shown, 0)
+    return outside
+
+
+def _is_in_case(piece: bytes) -> bool:
+    place = re.match(rb"\x1b\[(\d+);(\d+)H", piece)
+    return place is not None and 2 <= int(place[1]) <= ROWS - 6 and int(place[2]) > 30
 
 
 def _seconds_to(command: list[str], environment: dict[str, str], home: Path, text: str) -> float:
     started = time.perf_counter()
-    with PtyApp(command, environment, home, columns=120, rows=40) as app:
+    with PtyApp(command, environment, home, columns=120, rows=ROWS) as app:
         app.wait_for(text, 60)
         return time.perf_counter() - started
 

@@ -9,8 +9,10 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.css.query import NoMatches
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Footer, Static
+from textual.widget import Widget
+from textual.widgets import Static
 
 from engine.errors import EvaldeskError
 from engine.runs import queue
@@ -20,6 +22,7 @@ from engine.store.runs import Run
 from engine.watch import Change
 from tui.desk import Desk
 from tui.presentation.run_view import queued_text, status_of
+from tui.widgets.key_line import KeyLine
 from tui.widgets.literal import one_line
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ class DeskScreen(Screen[None]):
         Binding("question_mark", "app.help", "Keys", key_display="?", tooltip="All keys of this screen", id="app.help"),
     ]
     NAME: ClassVar[str] = ""
+    # Textual paints the whole screen anew whenever the focus goes elsewhere; who looks otherwise with it paints that.
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     @property
     def desk(self) -> Desk:
@@ -43,7 +48,7 @@ class DeskScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Static(id="head")
         yield from self.compose_body()
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     async def _dispatch_message(self, message: Message) -> None:
         # Past this point Textual would stop the screen's messages for good.

@@ -8,9 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from engine.errors import EvaldeskError, WorkspaceBusy
+from tui.widgets.key_line import KeyLine
 from tui.widgets.literal import visible
 
 
@@ -50,7 +51,7 @@ class BlockedScreen(Screen[None]):
         yield Static(
             Content(visible(f"{error.where}\n\n{error.what}.\n\n{error.kept}\n{error.remedy}")), classes="blocked"
         )
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "app.ask_snapshot":

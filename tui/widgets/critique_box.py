@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
+from textual.scrollbar import ScrollBar
 from textual.widget import Widget
 from textual.widgets import TextArea
 
 from tui.widgets.literal import visible
+from tui.widgets.quiet_scrollbar import vertical_scrollbar_of
 
 _HINT = "p or f, then say what decided. Enter saves and goes on, Esc keeps a draft."
 
@@ -35,6 +37,9 @@ class CritiqueBox(TextArea):
     class Typed(Message):
         """The text was changed by the person."""
 
+    _used = 0
+    """Rows that the text took when it was painted last."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(
             "", id=id, soft_wrap=True, show_line_numbers=False, tab_behavior="focus", compact=True, placeholder=_HINT
@@ -42,12 +47,25 @@ class CritiqueBox(TextArea):
         self.cursor_blink = False
         self._shown = ""
 
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        return vertical_scrollbar_of(self)
+
     def _refresh_size(self) -> None:
         # As TextArea does it, without the layout of the whole screen that ``virtual_size`` sets off.
         size = Size(0, self.wrapped_document.height)
         if size != self.virtual_size:
             self.set_reactive(Widget.virtual_size, size)
             self._scroll_update(size)
+
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        # A TextArea paints all its rows for every letter; those below the text were empty before and are now.
+        if repaint and not regions and not layout and not recompose and self.size:
+            used = self.wrapped_document.height
+            rows = max(used, self._used, 1) - int(self.scroll_offset.y)
+            self._used = used
+            regions = (Region(0, 0, self.size.width, max(1, min(rows, self.size.height))),)
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def set_text(self, text: str) -> None:
         """Show another text; nothing is posted for it."""

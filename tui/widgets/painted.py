@@ -7,15 +7,18 @@ from typing import ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.presentation.lines import STYLES, Line, fit
+from tui.widgets.quiet_scrollbar import vertical_scrollbar_of
 
 T = TypeVar("T")
 
@@ -50,6 +53,24 @@ class Painted(ScrollView):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._styles_by_name: dict[str, Style] = {}
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        return vertical_scrollbar_of(self)
+
+    def _on_focus(self, event: events.Focus) -> None:
+        self._take_focus(event, True)
+
+    def _on_blur(self, event: events.Blur) -> None:
+        self._take_focus(event, False)
+
+    def _take_focus(self, event: events.Event, has_focus: bool) -> None:
+        """As Widget does it, without painting everything: who looks otherwise with the focus paints that."""
+        event.prevent_default()
+        self.has_focus = has_focus
+        if self.parent is not None:
+            told = events.DescendantFocus(self) if has_focus else events.DescendantBlur(self)
+            self.parent.post_message(told)
 
     def _set_length(self, lines: int) -> None:
         """So many lines can be scrolled through; without the layout of the whole screen that ``virtual_size`` sets off.
