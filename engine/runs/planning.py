@@ -14,6 +14,7 @@ from engine.models.settings import SERVER_BACKEND, ModelSettings, all_settings, 
 from engine.runs import control, plan_file, queue, states, supervisor
 from engine.runs.ingest import ingest
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
+from engine.runs.siblings import note_siblings
 from engine.runs.states import RunDescription
 from engine.store import completions, results, runs
 from engine.store.models import Model
@@ -108,7 +109,7 @@ def start(
     add_content(run.run_id)
     results.derive(tx, list(cached.values()))
     if own:
-        run_dir = _write_files(workspace, run, model, own)
+        run_dir = _write_files(tx, workspace, run, model, own)
         tx.after_commit(lambda: control.start(run_dir))
     elif not awaited:
         runs.set_status(tx, run.run_id, str(RunStatus.DONE), finished=True)
@@ -126,7 +127,7 @@ def adopt_missing(tx: Transaction, workspace: Workspace, run: Run, model: Model,
     if run_dir.plan.exists():
         plan_file.append_plan(run_dir, own)
     else:
-        _write_files(workspace, run, model, own)
+        _write_files(tx, workspace, run, model, own)
     runs.set_status(tx, run.run_id, str(RunStatus.QUEUED), finished=False)
     tx.after_commit(lambda: control.start(run_dir))
     return len(own)
@@ -143,10 +144,11 @@ def ensure_queued(run_dir: RunDir, device: str) -> None:
         supervisor.ensure_supervisor(device)
 
 
-def _write_files(workspace: Workspace, run: Run, model: Model, requests: Sequence[Request]) -> RunDir:
+def _write_files(tx: Transaction, workspace: Workspace, run: Run, model: Model, requests: Sequence[Request]) -> RunDir:
     run_dir, settings = RunDir(workspace.runs / run.run_id), settings_of(model)
     run_dir.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     plan_file.write_plan(run_dir, requests)
+    note_siblings(run_dir, {other.run_id: other.spool_offset for other in runs.everyone(tx)})
     states.write_control(run_dir, Control.RUN)
     states.write_state(run_dir, RunState(RunStatus.QUEUED, planned=len(requests), updated_at=time.time()))
     states.write_description(

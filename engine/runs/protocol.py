@@ -1,9 +1,9 @@
 """The files of a run, the one contract between the app, the supervisor, the worker and any other machine.
 
 ``runs/<run id>/`` holds run.json (what), plan.jsonl (one rendered request a line), results.jsonl
-(append only, one finished request a line), state.json (replaced atomically), control (one word),
-worker.log, lock (flock of the worker) and, while a worker is there, scratch/ (its temporary files). Requests in, results out: nothing here knows the
-database or the domain, so a run can be killed at any byte and resumed, or carried elsewhere.
+(append only, one finished request a line), siblings.json (how far the other spools were read when the run was planned),
+state.json (replaced atomically), control (one word), worker.log, lock (flock of the worker) and, while a worker is
+there, scratch/ (its temporary files). Requests in, results out: nothing here knows the database or the domain, so a run can be killed at any byte and resumed, or carried elsewhere.
 """
 
 from __future__ import annotations
@@ -60,6 +60,10 @@ class RunDir:
     @property
     def results(self) -> Path:
         return self.path / "results.jsonl"
+
+    @property
+    def siblings(self) -> Path:
+        return self.path / "siblings.json"
 
     @property
     def state(self) -> Path:

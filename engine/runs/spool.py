@@ -133,6 +133,14 @@ def newest_results(path: Path, limit: int = _BLOCK) -> list[dict[str, Any]]:
         return []
 
 
+def spool_size(path: Path) -> int:
+    """Bytes in the spool; 0 when there is none. Raises OSError."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def count_lines(path: Path) -> int:
     """Complete lines in the spool; 0 when there is none."""
     try:

@@ -12,6 +12,7 @@ from typing import Any
 from engine.backends.protocol import ModelSpec
 from engine.errors import EvaldeskError
 from engine.plain_files import read_plain
+from engine.runs import queue
 from engine.runs.durable import cannot_write, replace_file
 from engine.runs.locks import is_held
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
@@ -116,13 +117,13 @@ def read_state(run_dir: RunDir) -> RunState:
 
 
 def observed_state(run_dir: RunDir) -> RunState:
-    """What state.json says, unless its worker is gone: loading or running without a heartbeat and with a free lock is
-    interrupted, or what the user wanted it to stop for."""
+    """What state.json says, unless its worker is gone: loading or running without a heartbeat, with a free lock and with
+    nobody about to start it again is interrupted, or what the user wanted it to stop for."""
     state = read_state(run_dir)
     if state.status not in (RunStatus.LOADING, RunStatus.RUNNING):
         return state
-    # The wall clock may have been set back or forth; a heartbeat from the future is as stale as an old one.
-    if abs(time.time() - state.updated_at) <= STALE_S or is_held(run_dir.lock):
+    # A heartbeat only holds the word back: where the clock was set back or forth, lock and queue decide.
+    if abs(time.time() - state.updated_at) <= STALE_S or is_held(run_dir.lock) or _is_started_again(run_dir):
         return state
     state = read_state(run_dir)
     if state.status not in (RunStatus.LOADING, RunStatus.RUNNING) or abs(time.time() - state.updated_at) <= STALE_S:
@@ -136,6 +137,15 @@ def observed_state(run_dir: RunDir) -> RunState:
         status=RunStatus.INTERRUPTED,
         message="the worker ended without a word; every result so far is kept, resume goes on",
     )
+
+
+def _is_started_again(run_dir: RunDir) -> bool:
+    """Whether the run stands in a queue that a supervisor drains."""
+    try:
+        device = read_description(run_dir).device
+        return bool(queue.ticket_of(run_dir, device)) and is_held(queue.device_lock(device))
+    except EvaldeskError:
+        return False
 
 
 def write_control(run_dir: RunDir, control: Control) -> None:

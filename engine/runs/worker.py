@@ -31,7 +31,7 @@ from engine.runs.locks import FileLock, try_lock
 from engine.runs.plan_file import read_plan
 from engine.runs.progress import Progress
 from engine.runs.protocol import Control, RunDir, RunStatus
-from engine.runs.siblings import answered_elsewhere
+from engine.runs.siblings import Siblings
 from engine.runs.spool import Spool, stream_results
 from engine.runs.states import RunDescription, read_control, read_description, read_state, write_state_at_any_cost
 from engine.runs.supervisor import (
@@ -64,6 +64,7 @@ class Worker:
         self.lock = lock
         self.progress = Progress()
         self.attempts: dict[str, int] = {}
+        self.siblings = Siblings(run_dir)
         self.pending: deque[Request] = deque()
         self.in_flight: dict[str, Request] = {}
         self.has_dropped = False
@@ -148,8 +149,7 @@ class Worker:
         """Take from the plan what has no result yet, here or in another run; whether there is any."""
         requests = read_plan(self.run_dir)
         open_keys = {request.key for request in requests} - self.progress.finished
-        planned_at = self.description.created_at if self.description else 0.0
-        elsewhere = answered_elsewhere(self.run_dir, open_keys, planned_at)
+        elsewhere = self.siblings.answered(open_keys)
         requests = [request for request in requests if request.key not in elsewhere]
         self.progress.plan(requests)
         self.pending = deque(request for request in requests if request.key not in self.progress.finished)

@@ -20,7 +20,8 @@ from engine.plain_files import read_plain
 from engine.store.workspace import Workspace
 
 ANSWER_KEPT_S = 3600.0
-"""Who asked has long given up by then."""
+"""Who asked has long given up by then. Counted from when this process first saw the answer: clocks are set forth."""
+_seen: dict[Path, float] = {}
 _REQUEST, _ANSWER = ".request.json", ".answer.json"
 
 
@@ -34,7 +35,9 @@ class InboxRequest:
 
 def leave(workspace: Workspace, body: Mapping[str, Any]) -> str:
     """Leave a request for the owner; returns its id."""
-    request_id = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"
+    # After everything that waits, also where the clock was set back since.
+    last = max((_number(path) for path in workspace.inbox.glob(f"*{_REQUEST}")), default=0)
+    request_id = f"{max(time.time_ns(), last + 1):020d}-{uuid.uuid4().hex[:8]}"
     _write(workspace.inbox / f"{request_id}{_REQUEST}", body)
     return request_id
 
@@ -61,12 +64,22 @@ def pending(workspace: Workspace) -> list[InboxRequest]:
 
 
 def _clear_old(workspace: Workspace) -> None:
-    for path in (*workspace.inbox.glob(f"*{_ANSWER}"), *workspace.inbox.glob(f".*{_REQUEST}.*")):
+    there = [*workspace.inbox.glob(f"*{_ANSWER}"), *workspace.inbox.glob(f".*{_REQUEST}.*")]
+    for path in _seen.keys() - set(there):
+        if path.parent == workspace.inbox:
+            del _seen[path]
+    for path in there:
         try:
-            if path.is_file() and time.time() - path.stat().st_mtime > ANSWER_KEPT_S:
+            if path.is_file() and time.monotonic() - _seen.setdefault(path, time.monotonic()) > ANSWER_KEPT_S:
                 path.unlink()
         except OSError:  # somebody has just taken it
             continue
+
+
+def _number(path: Path) -> int:
+    """The number that a request's name begins with; 0 for a name that somebody else gave."""
+    digits = path.name.partition("-")[0]
+    return int(digits) if len(digits) == 20 and digits.isascii() and digits.isdecimal() else 0
 
 
 def answer(workspace: Workspace, request_id: str, result: Mapping[str, Any]) -> None:

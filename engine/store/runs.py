@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from engine.errors import EvaldeskError
@@ -71,11 +71,16 @@ _FIELDS = (
 
 
 def add(tx: Transaction, run: Run, planned_keys: Sequence[str]) -> None:
-    """Record a planned run with the keys that it generates itself; what it is about follows by ``add_cases`` or ``add_cells``."""
+    """Record a planned run with the keys that it generates itself; what it is about follows by ``add_cases`` or ``add_cells``.
+
+    It is later than every run before, also where the clock was set back: the newest run is the one planned last.
+    """
+    latest = tx.value("SELECT max(created_at) FROM run")
+    moment = now() if latest is None else max(now(), latest + timedelta(microseconds=1))
     tx.insert(
         "run", run_id=run.run_id, kind=run.kind, title=run.title, criterion_id=run.criterion_id, judge_id=run.judge_id,
         model_id=run.model_id, device=run.device, status=run.status, needed=run.needed, cached=run.cached,
-        awaited=run.awaited, spool_offset=0, refused_lines=0, created_at=now(), finished_at=None, sweep_id=run.sweep_id,
+        awaited=run.awaited, spool_offset=0, refused_lines=0, created_at=moment, finished_at=None, sweep_id=run.sweep_id,
     )  # fmt: skip
     claim(tx, run.run_id, planned_keys)
 

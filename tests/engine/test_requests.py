@@ -54,15 +54,30 @@ def test_a_bad_request_is_answered_and_the_next_one_carried_out(store: Store) ->
     assert requests.serve_inbox(store) == 0
 
 
+def test_requests_are_carried_out_in_the_order_in_which_they_came_also_when_the_clock_was_set_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = []
+    for moment in (3 * 10**18, 10**18, 2 * 10**18):
+        monkeypatch.setattr(time, "time_ns", lambda moment=moment: moment)
+        left.append(inbox.leave(store.workspace, {"kind": "settle"}))
+    assert [request.request_id for request in inbox.pending(store.workspace)] == left
+
+
 def inbox_files(store: Store) -> list[Path]:
     return sorted(store.workspace.inbox.iterdir())
 
 
-def test_an_answer_that_nobody_takes_is_cleared_away(store: Store) -> None:
+def test_an_answer_that_nobody_takes_is_cleared_away_however_old_its_file_claims_to_be(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inbox.answer(store.workspace, "old", {"done": True})
+    requests.serve_inbox(store)
     inbox.answer(store.workspace, "new", {"done": True})
     long_ago = time.time() - inbox.ANSWER_KEPT_S - 1
-    os.utime(store.workspace.inbox / "old.answer.json", (long_ago, long_ago))
+    os.utime(store.workspace.inbox / "new.answer.json", (long_ago, long_ago))
+    later = time.monotonic() + inbox.ANSWER_KEPT_S + 1
+    monkeypatch.setattr(time, "monotonic", lambda: later)
     requests.serve_inbox(store)
     assert [path.name for path in inbox_files(store)] == ["new.answer.json"]
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from engine.backends.protocol import ModelSpec
 from engine.errors import EvaldeskError
+from engine.runs import queue
 from engine.runs.locks import try_lock
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
 from engine.runs.states import (
@@ -81,6 +82,25 @@ def test_a_stale_heartbeat_and_a_free_lock_mean_interrupted(tmp_path: Path, stat
     assert lock is not None
     with lock:
         assert observed_state(run_dir).status is status, "whoever holds the lock is alive, however slow"
+
+
+def test_a_run_that_a_supervisor_is_about_to_start_again_goes_on_however_old_its_heartbeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(queue.STATE_VARIABLE, str(tmp_path / "state"))
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.path.mkdir()
+    model = ModelSpec("llamacpp", "smollm2", "/models/a.gguf")
+    write_description(run_dir, RunDescription("run", "", "/w", "cpu", model, "", 0.0))
+    write_state(run_dir, replace(FULL, updated_at=time.time() + 3600))
+    queue.enqueue(run_dir, "cpu")
+    assert observed_state(run_dir).status is RunStatus.INTERRUPTED, "nobody drains the queue"
+    supervising = try_lock(queue.device_lock("cpu"))
+    assert supervising is not None
+    with supervising:
+        assert observed_state(run_dir) == read_state(run_dir)
+        queue.remove(run_dir, "cpu")
+        assert observed_state(run_dir).status is RunStatus.INTERRUPTED
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from engine.runs.states import observed_state
 from engine.store.store import Store
 from engine.store.workspace import Workspace
 from tests.engine.measuring.conftest import wait_until
+from tests.engine.shifted_clock import Clock
 from tests.engine.sweeping.conftest import Sweeper, skilled, sums, with_prompts
 
 KILLS = int(os.environ.get("EVALDESK_FAULT_KILLS", "12"))
@@ -106,11 +107,73 @@ class Machine:
             self.kills["spools spoilt"] += 1
         lock.release()
 
+    def spools(self) -> list[Path]:
+        return [run.results for run in self.runs]
+
     def go_on(self) -> None:
         """What a user does with runs that gave up or stand still: R."""
         for run in self.runs:
             if observed_state(run).status in (RunStatus.FAILED, RunStatus.INTERRUPTED):
                 control.start(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_clock_that_jumps_while_runs_share_requests_costs_no_generation(
+    sweeper: Sweeper, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    clock = Clock(sweeper.folder, monkeypatch)
+    machine = Machine(sweeper.store.workspace.path, rng)
+
+    def jump() -> None:
+        spools = machine.spools() if (machine.workspace / "runs").exists() else []
+        clock.jump(rng.choice([-1, 1]) * rng.choice([5, 60, 7200, 10**7]), *rng.sample(spools, len(spools) // 2))
+        machine.kills["jumps"] += 1
+
+    # Each run stands still when the next one is planned, so that this one plans the requests they share itself.
+    orders = [
+        with_prompts(replace(sweeper.order, dataset=sums(40), items=40, ks=(20, 40)), *skilled(n, n + 1))
+        for n in range(4)
+    ]
+    planned = []
+    for order in orders:
+        jump()
+        planned.append(sweeper.start(order, seconds=0.02))
+        control.pause(RunDir(machine.workspace / "runs" / planned[-1].run_id))
+        sweeper.ingest()
+    started = sweeper.rows("SELECT run_id, awaited FROM run ORDER BY created_at")
+    assert started == [(run.run_id, 0) for run in planned], "in the order of planning, and none waits for another"
+    needed = 5 * 40
+    sweeper.store.close()
+    machine.open_app()
+    waiting = list(planned)
+    rng.shuffle(waiting)
+    while waiting or not machine.over:
+        time.sleep(rng.uniform(0.02, 0.3))
+        if waiting:
+            control.resume(RunDir(machine.workspace / "runs" / waiting.pop().run_id))
+        if machine.kills["jumps"] < 2 * KILLS:
+            jump()
+        if machine.kills["worker"] < KILLS / 3:
+            machine.kill("worker")
+        if rng.random() < 0.1:
+            machine.kill("app")
+            machine.open_app()
+        machine.go_on()
+    machine.close_app(signal.SIGKILL)
+
+    with Store(Workspace(machine.workspace)) as store:
+        after = Sweeper(store, sweeper.folder)
+        after.finish(*planned)
+        assert after.rows("SELECT count(*), count(DISTINCT request_key), max(error) FROM completion") == [
+            (needed, needed, "")
+        ]
+        assert after.rows("SELECT count(*) FROM outcome") == [(320,)]
+    generated = Counter((sweeper.folder / "generated").read_text().splitlines())
+    assert len(generated) == needed
+    assert sum(generated.values()) <= needed + IN_FLIGHT * machine.kills["worker"]
+    print(json.dumps({"seed": seed, **machine.kills, "needed": needed, "generated": sum(generated.values())}))
 
 
 @pytest.mark.slow
