@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 OWNER_PATIENCE_S = 60.0
 _POLL_S = 0.1
+_kept_answers: dict[Path, Mapping[str, Any]] = {}
+"""Answers to requests that were carried out, which a full disk did not take: nothing is carried out twice for that."""
 
 
 def ask(
@@ -82,18 +84,31 @@ def carry_out(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def serve_inbox(store: Store) -> int:
     """Carry out what others have left in the inbox; returns how many requests were answered."""
-    waiting = inbox.pending(store.workspace)
-    for request in waiting:
+    answered = 0
+    for request in inbox.pending(store.workspace):
+        kept = _kept_answers.get(store.workspace.inbox / request.request_id)
         try:
-            result = carry_out(store, request.body)
+            result = carry_out(store, request.body) if kept is None else kept
         except EvaldeskError as error:
             result = {"error": {"what": error.what, "where": error.where, "kept": error.kept, "remedy": error.remedy}}
         except Exception as error:
             # A request comes from another process, maybe of another version: it may hold anything.
             log.exception("a request could not be carried out")
             result = {"error": {"what": f"the request could not be carried out ({type(error).__name__}: {error})"}}
-        inbox.answer(store.workspace, request.request_id, result)
-    return len(waiting)
+        answered += _answer(store.workspace, request.request_id, result)
+    return answered
+
+
+def _answer(workspace: Workspace, request_id: str, result: Mapping[str, Any]) -> bool:
+    """Answer a request that was carried out; where the disk refuses, the answer is kept for the next look."""
+    try:
+        inbox.answer(workspace, request_id, result)
+    except EvaldeskError as error:
+        log.warning("%s", error)
+        _kept_answers[workspace.inbox / request_id] = result
+        return False
+    _kept_answers.pop(workspace.inbox / request_id, None)
+    return True
 
 
 def _serve_others(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from engine.backends.protocol import ModelSpec, Request
 from engine.errors import EvaldeskError
 from engine.models.settings import SERVER_BACKEND, ModelSettings, all_settings, model_settings
 from engine.runs import control, plan_file, queue, states, supervisor
+from engine.runs.durable import cannot_write
 from engine.runs.ingest import ingest
 from engine.runs.protocol import Control, RunDir, RunState, RunStatus
 from engine.runs.siblings import note_siblings
@@ -146,7 +148,30 @@ def ensure_queued(run_dir: RunDir, device: str) -> None:
 
 def _write_files(tx: Transaction, workspace: Workspace, run: Run, model: Model, requests: Sequence[Request]) -> RunDir:
     run_dir, settings = RunDir(workspace.runs / run.run_id), settings_of(model)
-    run_dir.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    is_new = not run_dir.path.exists()
+    try:
+        run_dir.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(run_dir.path, error) from error
+    try:
+        _write_into(run_dir, tx, workspace, run, model, settings, requests)
+    except EvaldeskError:
+        # The transaction is taken back with it, and a full disk has no room for files of nobody.
+        if is_new:
+            shutil.rmtree(run_dir.path, ignore_errors=True)
+        raise
+    return run_dir
+
+
+def _write_into(
+    run_dir: RunDir,
+    tx: Transaction,
+    workspace: Workspace,
+    run: Run,
+    model: Model,
+    settings: ModelSettings,
+    requests: Sequence[Request],
+) -> None:
     plan_file.write_plan(run_dir, requests)
     note_siblings(run_dir, {other.run_id: other.spool_offset for other in runs.everyone(tx)})
     states.write_control(run_dir, Control.RUN)
@@ -162,4 +187,3 @@ def _write_files(tx: Transaction, workspace: Workspace, run: Run, model: Model, 
             expected_fingerprint=model.model_id, created_at=time.time(),
         ),
     )  # fmt: skip
-    return run_dir

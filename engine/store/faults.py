@@ -23,6 +23,15 @@ def disk_refused(error: OSError, path: Path, *, what: str, kept: str = "") -> Ev
     return EvaldeskError(f"{what}: {error.strerror or type(error).__name__}", where=str(path), kept=kept, remedy=remedy)
 
 
+def has_stopped(error: BaseException) -> bool:
+    """Whether the database takes nothing more until it is opened again."""
+    import duckdb
+
+    return isinstance(error, duckdb.FatalException | duckdb.InternalException) or (
+        isinstance(error, duckdb.Error) and ("invalidated" in str(error) or "onnection already closed" in str(error))
+    )
+
+
 def translated(error: BaseException, path: Path) -> BaseException:
     """An EvaldeskError for what DuckDB says about the disk or a damaged file; anything else comes back as it is."""
     import duckdb
@@ -52,7 +61,7 @@ def translated(error: BaseException, path: Path) -> BaseException:
     if isinstance(error, duckdb.FatalException | duckdb.InternalException) or "invalidated" in said:
         return EvaldeskError(
             "the database stopped after a fault of the disk", where=where, kept=kept,
-            remedy="Leave evaldesk, see to the disk, and open the workspace again.",
+            remedy="See to the disk, then do it again: the database is opened anew.",
         )  # fmt: skip
     if isinstance(error, duckdb.CatalogException) and "does not exist" in said:
         return EvaldeskError(

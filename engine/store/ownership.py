@@ -9,23 +9,39 @@ import socket
 import time
 from pathlib import Path
 
-from engine.errors import WorkspaceBusy
+from engine.errors import EvaldeskError, WorkspaceBusy
+from engine.store.faults import disk_refused
 
 
 class Ownership:
     """A flock on owner.lock with the holder's host, pid and program written into it."""
 
     def __init__(self, lock: Path, program: str) -> None:
-        self._descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise disk_refused(
+                error, lock, what="the workspace cannot be opened", kept="Nothing was changed."
+            ) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             holder = _read_holder(self._descriptor)
             os.close(self._descriptor)
             raise WorkspaceBusy(str(lock.parent), *holder) from None
+        except OSError as error:
+            os.close(self._descriptor)
+            raise EvaldeskError(
+                f"this file system cannot lock files: {error.strerror}", where=str(lock), kept="Nothing was changed.",
+                remedy="Put the workspace on a local disk.",
+            ) from error  # fmt: skip
         record = {"host": socket.gethostname(), "pid": os.getpid(), "program": program, "since": time.time()}
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, json.dumps(record).encode(), 0)
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, json.dumps(record).encode(), 0)
+        except OSError:
+            # The name only serves messages: a full disk must not keep anyone from the workspace.
+            pass
 
     def release(self) -> None:
         """Give the workspace free; the file stays, the lock goes with the descriptor."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from engine.errors import EvaldeskError, WorkspaceBusy
 from engine.store import labels, witness
-from engine.store.faults import disk_refused, translated
+from engine.store.faults import disk_refused, has_stopped, translated
 from engine.store.migrating import migrate
 from engine.store.ownership import Ownership
 from engine.store.transaction import Transaction
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import duckdb
 
 _FOREGROUND, _BACKGROUND, _LAST = 0, 1, 2
+CHECKPOINT_BYTES = 16 << 20
+"""The write-ahead log is folded into the database when it is larger: DuckDB's own measure, taken between transactions."""
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +51,8 @@ class Store:
         """Lines of labels.jsonl that are no labels of this workspace, each with its reason."""
         self._trouble = ""
         self._witnessed = 0
+        self._checkpoint_at = CHECKPOINT_BYTES
+        self._stopped = False
         if not create and not workspace.database.exists():
             raise EvaldeskError(
                 "there is no workspace here",
@@ -125,8 +129,10 @@ class Store:
         return future
 
     def _carry_out(self, future: Future[Any], work: Callable[..., Any], arguments: Any, named: Any) -> None:
-        transaction = Transaction(self._connection)
         try:
+            if self._stopped:
+                self._reopen()
+            transaction = Transaction(self._connection)
             self._connection.begin()
             try:
                 result = work(transaction, *arguments, **named)
@@ -139,6 +145,7 @@ class Store:
                 self._witness()
             transaction.run_after_commit()
         except BaseException as error:  # noqa: BLE001  (whoever waits on the future gets it)
+            self._stopped = self._stopped or has_stopped(error)
             future.set_exception(translated(error, self.workspace.database))
         else:
             future.set_result(result)
@@ -182,7 +189,33 @@ class Store:
         self._opened.set_result(None)
         while (job := self._queue.get()[2]) is not None:
             job()
+            self._fold_in_log()
         self._connection.close()
+
+    def _fold_in_log(self) -> None:
+        """Checkpoint between transactions: one that meets a full disk stops the database, and no transaction shall fail of it."""
+        import duckdb
+
+        log_file = self.workspace.database.with_name(f"{self.workspace.database.name}.wal")
+        try:
+            size = log_file.stat().st_size
+        except OSError:
+            return
+        if self._stopped or size < self._checkpoint_at:
+            return
+        try:
+            self._connection.execute("CHECKPOINT")
+            self._checkpoint_at = CHECKPOINT_BYTES
+        except duckdb.Error as error:
+            log.warning("the database's log is kept for now: %s", error)
+            self._checkpoint_at = size + CHECKPOINT_BYTES
+            self._stopped = has_stopped(error)
+
+    def _reopen(self) -> None:
+        """Open the database again, which stopped after a fault of the disk: it comes back with all that was committed."""
+        self._connection.close()
+        self._connection = _connect(self.workspace.database)
+        self._stopped = False
 
 
 def _connect(database: Path) -> duckdb.DuckDBPyConnection:
@@ -191,6 +224,7 @@ def _connect(database: Path) -> duckdb.DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": 1,  # the queries are small, and a model may need the other cores
         "memory_limit": "2GB",
+        "wal_autocheckpoint": "1TB",  # see Store._fold_in_log
         "storage_compatibility_version": "v1.0.0",  # people open these files with other tools
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,

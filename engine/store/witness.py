@@ -83,9 +83,14 @@ def append(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
             size = os.fstat(descriptor).st_size
             torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
             data = memoryview((b"\n" if torn else b"") + text.encode("utf-8", "replace"))
-            while data:
-                data = data[file.write(data) :]
-            os.fsync(descriptor)
+            try:
+                while data:
+                    data = data[file.write(data) :]
+                os.fsync(descriptor)
+            except OSError:
+                # Every line stays one that other tools can read; what is missing is written at the next start.
+                os.ftruncate(descriptor, size)
+                raise
     except OSError as error:
         raise disk_refused(
             error, path, what="labels.jsonl cannot be written", kept="Every label is in the database all the same."

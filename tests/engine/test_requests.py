@@ -64,6 +64,25 @@ def test_requests_are_carried_out_in_the_order_in_which_they_came_also_when_the_
     assert [request.request_id for request in inbox.pending(store.workspace)] == left
 
 
+def test_a_request_whose_answer_the_disk_refuses_is_carried_out_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[int] = []
+    monkeypatch.setitem(requests._HANDLERS, "count", lambda *_: {"count": done.append(1) or len(done)})
+    request_id = inbox.leave(store.workspace, {"kind": "count"})
+    other = inbox.leave(store.workspace, {"kind": "settle"})
+    # A folder of that name refuses the write, as a full disk does.
+    in_the_way = store.workspace.inbox / f".{request_id}.answer.json.{os.getpid()}"
+    in_the_way.mkdir()
+    assert requests.serve_inbox(store) == 1
+    assert inbox.take_answer(store.workspace, other) == {"adopted": []}, "the others are answered all the same"
+    assert requests.serve_inbox(store) == 0
+    in_the_way.rmdir()
+    assert requests.serve_inbox(store) == 1
+    assert inbox.take_answer(store.workspace, request_id) == {"count": 1}
+    assert done == [1]
+
+
 def inbox_files(store: Store) -> list[Path]:
     return sorted(store.workspace.inbox.iterdir())
 
