@@ -54,18 +54,21 @@ def ask(
         with Store(workspace, program=f"evaldesk {body['kind']}", create=create) as store:
             try:
                 result = carry_out(store, body)
+                _serve_others(store)
+                return result
             finally:
-                unused = unused and store.call(_is_empty)
-            _serve_others(store)
-            return result
+                store.is_unused = unused and store.call(_is_empty)
     except WorkspaceBusy as busy:
         if busy.program == "another program":
             raise
-        unused = False
-        return _ask_owner(workspace, body, busy, patience_s)
-    finally:
-        if unused:
-            workspace.remove_unused()
+        try:
+            request_id = inbox.leave(workspace, body)
+        except EvaldeskError:
+            if workspace.inbox.is_dir():
+                raise
+            # Its owner found nothing to keep in a new workspace and has taken it away.
+            return ask(workspace, body, create=create, patience_s=patience_s)
+        return _ask_owner(workspace, body, request_id, busy, patience_s)
 
 
 def _is_empty(tx: Transaction) -> bool:
@@ -130,8 +133,9 @@ def embedded_model(name: str = "") -> Model:
     return Model(found.fingerprint.short, found.name, found.backend, str(found.path))
 
 
-def _ask_owner(workspace: Workspace, body: Mapping[str, Any], busy: WorkspaceBusy, patience_s: float) -> dict[str, Any]:
-    request_id = inbox.leave(workspace, body)
+def _ask_owner(
+    workspace: Workspace, body: Mapping[str, Any], request_id: str, busy: WorkspaceBusy, patience_s: float
+) -> dict[str, Any]:
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         result = inbox.take_answer(workspace, request_id)

@@ -20,7 +20,7 @@ from engine.errors import EvaldeskError, WorkspaceBusy
 from engine.store import labels, witness
 from engine.store.faults import disk_refused, has_stopped, translated
 from engine.store.migrating import migrate
-from engine.store.ownership import Ownership
+from engine.store.ownership import own
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
 
@@ -59,8 +59,10 @@ class Store:
                 where=str(workspace.path),
                 remedy="evaldesk demo makes one, evaldesk import fills one.",
             )
-        workspace.create()
-        self._ownership = Ownership(workspace.lock, program)
+        was_there = workspace.path.exists()
+        self._ownership = own(workspace, program)
+        self.is_unused = not was_there and not workspace.database.exists()
+        """Whether closing removes the workspace: set it for one that was just made and got nothing; false once it is open."""
         self._queue: queue.PriorityQueue[tuple[int, int, Callable[[], None] | None]] = queue.PriorityQueue()
         self._order = itertools.count()
         self._opened: Future[None] = Future()
@@ -70,8 +72,9 @@ class Store:
         try:
             self._opened.result()
         except BaseException:
-            self._ownership.release()
+            self._give_free()
             raise
+        self.is_unused = False
 
     def __enter__(self) -> Self:
         return self
@@ -113,6 +116,12 @@ class Store:
         self._closed = True
         self._queue.put((_LAST, next(self._order), None))
         self._thread.join()
+        self._give_free()
+
+    def _give_free(self) -> None:
+        # Still owned: whoever comes a moment later must not lose what it puts into the same folder.
+        if self.is_unused:
+            self.workspace.remove_unused()
         self._ownership.release()
 
     def _put(self, priority: int, work: Callable[..., Any], arguments: Any, named: Any) -> Future[Any]:

@@ -46,7 +46,10 @@ class Workspace:
         return self.path / "backups"
 
     def remove_unused(self) -> None:
-        """Remove a workspace that this process has just made and put nothing into; stops at the first thing of anyone's."""
+        """Remove a workspace that was just made and holds nothing; stops at the first thing of anyone's.
+
+        The caller holds the lock, which goes last: until then nobody else can own what is here.
+        """
         try:
             for folder in (self.runs, self.inbox, self.backups):
                 if folder.exists():
