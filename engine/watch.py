@@ -1,7 +1,7 @@
 """Watching a workspace while it is open: results come in, inbox requests are answered, changes are told.
 
-One thread, nothing on the event loop. Only files that changed are read, so an idle workspace costs
-a few ``stat`` calls.
+Nothing on the event loop: one thread for this, and one that compacts runs that are done. Only files that changed are
+read, so an idle workspace costs a few ``stat`` calls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from engine import kept_figures, orphans, requests
 from engine.errors import EvaldeskError
-from engine.runs import planning
+from engine.runs import compaction, planning
 from engine.runs.ingest import Ingested, ingest
 from engine.runs.protocol import RunDir, RunState
 from engine.runs.states import observed_state
@@ -61,16 +61,35 @@ class Watch:
         self._cared = 0.0
         self._told: set[str] = set()
         self._states: Mapping[str, RunState] = {}
+        self._compacted: set[str] = set()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._compacting = threading.Thread(target=self._compact_all, name="compaction", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+        self._compacting.start()
 
     def stop(self) -> None:
-        """Ask the thread to end and wait for it."""
+        """Ask the threads to end and wait for them."""
         self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        for thread in (self._thread, self._compacting):
+            if thread.is_alive():
+                thread.join()
+
+    def _compact_all(self) -> None:
+        """Compact the runs that are done, one after the other, in a thread of its own: a large one takes seconds."""
+        while not self._stop.wait(_CARE_S):
+            try:
+                done = self._store.submit_background(runs.done_ids).result()
+                for run_id in done:
+                    if run_id in self._compacted or self._stop.is_set():
+                        continue
+                    self._compacted.add(run_id)
+                    if not compaction.compact(RunDir(self._store.workspace.runs / run_id), self._stop.is_set):
+                        self._compacted.discard(run_id)
+            except Exception as error:  # noqa: BLE001
+                # The run keeps its files, which only take space; it has its turn again at the next start.
+                log.warning("a run was not compacted: %s", error)
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from engine.backends.protocol import Request
 from engine.errors import EvaldeskError
+from engine.runs.compaction import open_lines
 from engine.runs.durable import cannot_write, replace_file, sync_folder, write_all
 from engine.runs.protocol import RunDir
 
@@ -57,7 +59,7 @@ def read_plan(run_dir: RunDir) -> list[Request]:
 def _requests(path: Path) -> Iterator[Request]:
     seen: set[str] = set()
     try:
-        with path.open("rb") as file:
+        with open_lines(path) as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     return
@@ -65,9 +67,11 @@ def _requests(path: Path) -> Iterator[Request]:
                 if request.key not in seen:
                     seen.add(request.key)
                     yield request
-    except OSError as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise EvaldeskError(
-            f"cannot read the plan: {error.strerror}", where=str(path), remedy="Plan the run again."
+            f"cannot read the plan: {getattr(error, 'strerror', None) or error}",
+            where=str(path),
+            remedy="Plan the run again.",
         ) from error
 
 

@@ -11,9 +11,10 @@ from collections.abc import Collection, Mapping
 
 from engine.errors import EvaldeskError
 from engine.plain_files import read_plain
+from engine.runs.compaction import plain_size
 from engine.runs.durable import cannot_write, replace_file
 from engine.runs.protocol import RunDir
-from engine.runs.spool import read_results, spool_size
+from engine.runs.spool import read_results
 
 _PIECE = 4 << 20
 
@@ -61,7 +62,7 @@ class Siblings:
 
     def _read(self, other: RunDir) -> None:
         offset = self._offsets.get(other.run_id, 0)
-        if offset is None or spool_size(other.results) == offset:
+        if offset is None or plain_size(other.results) == offset:
             return
         while True:
             lines, after = read_results(other.results, offset, limit=_PIECE)

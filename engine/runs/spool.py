@@ -6,15 +6,17 @@ worker that died; readers skip it and the next worker cuts it off before it appe
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from engine.errors import EvaldeskError
-from engine.plain_files import open_plain
+from engine.runs.compaction import open_lines, plain_size
 from engine.runs.durable import cannot_write, sync_folder, write_all
 
 TEXTS = ("text", "finish", "error", "backend", "backend_version", "served_by")
@@ -23,6 +25,8 @@ NUMBERS = ("seconds", "at", "cost")
 LIKELIHOODS = "likelihoods"
 
 _BLOCK = 1 << 20
+_COMPACTED_BLOCK = 64 << 20
+"""The least that is read of a compacted spool at once, for it is unpacked from its beginning each time."""
 
 
 class Spool:
@@ -78,29 +82,29 @@ def read_results(path: Path, offset: int = 0, *, limit: int | None = None) -> tu
     Each entry has all keys of a result line (see ``TEXTS``, ``COUNTS``, ``NUMBERS``, ``LIKELIHOODS`` and "key"). A complete
     line that is no result comes back as {"key": "", "refused": why, "offset": its byte, ...} in its place, so
     that one bad line never holds up the rest. A torn last line is left for later. ``limit`` bounds the bytes
-    read at once (a longer line is still read whole). When ``offset`` is not at the start of a line (the file
+    read at once (a longer line, and more of a compacted spool, is still read). When ``offset`` is not at the start of a line (the file
     was cut by a power failure after someone read it), reading starts over at 0: take each key only once.
     A missing file has no results.
     """
     try:
-        file = open_plain(path)
+        with open_lines(path) as file:
+            if offset > 0:
+                file.seek(offset - 1)
+                if file.read(1) != b"\n":
+                    offset = 0
+                    file.seek(0)
+            if limit is not None and isinstance(file, gzip.GzipFile):
+                limit = max(limit, _COMPACTED_BLOCK)
+            data = file.read() if limit is None else file.read(max(limit, 1))
+            while limit is not None and b"\n" not in data and (more := file.read(_BLOCK)):
+                data += more
     except FileNotFoundError:
         return [], offset
-    except OSError as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise EvaldeskError(
-            f"the results of this run cannot be read: {error.strerror}", where=str(path),
+            f"the results of this run cannot be read: {getattr(error, 'strerror', None) or error}", where=str(path),
             kept="What was read before is kept.", remedy="Put the file right, or cancel the run.",
         ) from error  # fmt: skip
-    with file:
-        size = os.fstat(file.fileno()).st_size
-        if offset > 0:
-            file.seek(offset - 1)
-            if offset > size or file.read(1) != b"\n":
-                offset = 0
-                file.seek(0)
-        data = file.read() if limit is None else file.read(max(limit, 1))
-        while limit is not None and b"\n" not in data and (more := file.read(_BLOCK)):
-            data += more
     data = data[: data.rfind(b"\n") + 1]
     entries: list[dict[str, Any]] = []
     position = offset
@@ -124,27 +128,19 @@ def stream_results(path: Path, offset: int = 0) -> Iterator[dict[str, Any]]:
 def newest_results(path: Path, limit: int = _BLOCK) -> list[dict[str, Any]]:
     """The complete result lines among the last ``limit`` bytes, refused ones left out; [] without a file that can be read."""
     try:
-        with open_plain(path) as file:
-            start = max(0, os.fstat(file.fileno()).st_size - limit)
+        with open_lines(path) as file:
+            start = max(0, plain_size(path) - limit)
             file.seek(start)
             offset = start + len(file.readline()) if start else 0
         return [entry for entry in read_results(path, offset)[0] if entry["key"]]
-    except (OSError, EvaldeskError):
+    except (OSError, EOFError, zlib.error, EvaldeskError):
         return []
-
-
-def spool_size(path: Path) -> int:
-    """Bytes in the spool; 0 when there is none. Raises OSError."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def count_lines(path: Path) -> int:
     """Complete lines in the spool; 0 when there is none."""
     try:
-        with path.open("rb") as file:
+        with open_lines(path) as file:
             return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
     except FileNotFoundError:
         return 0

@@ -23,7 +23,7 @@ from engine.backends.gpu_memory import gpu_facts
 from engine.backends.kernels import loading_note
 from engine.backends.protocol import Backend, BackendBroken, Completion, ModelInfo, Request
 from engine.errors import EvaldeskError
-from engine.runs import queue, scratch
+from engine.runs import compaction, queue, scratch
 from engine.runs.finish_hook import run_hook
 from engine.runs.gpu_wait import wait_for_gpu_memory
 from engine.runs.heartbeat import Heartbeat
@@ -95,6 +95,7 @@ class Worker:
         try:
             self.description = read_description(self.run_dir)
             self.ticket = queue.ticket_of(self.run_dir, self.description.device)
+            compaction.expand(self.run_dir)
             self.spool = Spool(self.run_dir.results)
             for line in stream_results(self.run_dir.results):
                 self.progress.count(line)

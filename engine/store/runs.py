@@ -134,6 +134,11 @@ def unfinished(tx: Transaction) -> list[Run]:
     return [Run(*row) for row in rows]
 
 
+def done_ids(tx: Transaction) -> list[str]:
+    """The runs that are done, oldest first."""
+    return [row[0] for row in tx.rows("SELECT run_id FROM run WHERE status = 'done' ORDER BY created_at, run_id")]
+
+
 def set_status(tx: Transaction, run_id: str, status: str, *, finished: bool) -> None:
     """Keep the status that the run's state file or its cases tell."""
     tx.execute(
