@@ -3,8 +3,9 @@
 ``runs/<run id>/`` holds run.json (what), plan.jsonl (one rendered request a line), results.jsonl
 (append only, one finished request a line), siblings.json (how far the other spools were read when the run was planned),
 state.json (replaced atomically), control (one word), worker.log, lock (flock of the worker) and, while a worker is
-there, scratch/ (its temporary files). A run that is done has
-plan.jsonl.gz and results.jsonl.gz in place of the first two (compaction). Requests in, results out: nothing here knows the database or the domain, so a run can be killed at any byte and resumed, or carried elsewhere.
+there, scratch/ (its temporary files). A run that is done has plan.jsonl.gz and results.jsonl.gz in their place (compaction).
+Requests in, results out: nothing here knows the database or the domain, so a run can be killed at any byte and resumed,
+or carried elsewhere.
 """
 
 from __future__ import annotations
