@@ -19,7 +19,7 @@ from engine.runs.compaction import compact, compacted, expand
 from engine.runs.locks import try_lock
 from engine.runs.protocol import RunDir, RunState, RunStatus
 from engine.runs.siblings import Siblings, note_siblings
-from engine.runs.spool import Spool, count_lines, read_results, stream_results
+from engine.runs.spool import Spool, count_lines, newest_results, read_results, stream_results
 from engine.runs.states import read_state, write_state
 from engine.runs.supervisor import EXIT_ENDED
 from engine.watch import Watch
@@ -74,6 +74,8 @@ PLAIN, PACKED = {"plan.jsonl", "results.jsonl"}, {"plan.jsonl.gz", "results.json
 def test_a_compacted_run_reads_as_before_from_every_offset_and_is_small(tmp_path: Path) -> None:
     run_dir = ended(tmp_path)
     plan, (lines, end) = plan_file.read_plan(run_dir), read_results(run_dir.results)
+    newest = newest_results(run_dir.results, 1000)
+    assert 0 < len(newest) < 200
     ends = [0]
     for line in run_dir.results.read_bytes().splitlines(keepends=True):
         ends.append(ends[-1] + len(line))
@@ -83,6 +85,7 @@ def test_a_compacted_run_reads_as_before_from_every_offset_and_is_small(tmp_path
     assert sum((run_dir.path / name).stat().st_size for name in PACKED) < size / 8
     assert plan_file.read_plan(run_dir) == plan
     assert list(stream_results(run_dir.results)) == lines
+    assert newest_results(run_dir.results, 1000) == newest
     assert (count_lines(run_dir.results), compaction.plain_size(run_dir.results)) == (200, end)
     for number in (0, 1, 77, 199, 200):
         assert read_results(run_dir.results, ends[number]) == (lines[number:], end)
