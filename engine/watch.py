@@ -10,9 +10,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from engine import kept_figures, orphans, requests
+from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.runs import compaction, planning
 from engine.runs.ingest import Ingested, ingest
@@ -26,28 +26,6 @@ TICK_S = 0.35
 _CARE_S = 5.0
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Change:
-    """What changed since the last one. ``states`` holds the live state of every unfinished run."""
-
-    gained: frozenset[str] = field(default_factory=frozenset)
-    runs_changed: bool = False
-    store_changed: bool = False
-    states: Mapping[str, RunState] = field(default_factory=dict)
-    problem: str = ""
-    """What went wrong in the background, told once."""
-
-    def then(self, later: Change) -> Change:
-        """This change and a later one as one."""
-        return Change(
-            self.gained | later.gained,
-            self.runs_changed or later.runs_changed,
-            self.store_changed or later.store_changed,
-            later.states,
-            later.problem or self.problem,
-        )
 
 
 class Watch:

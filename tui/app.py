@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import importlib
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -19,38 +20,44 @@ from textual.notifications import Notify
 from textual.screen import Screen
 from textual.widget import Widget
 
-from engine import demo, requests
+from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.store import criteria, settings, snapshot
 from engine.store.store import Store
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
-from engine.watch import Change, Watch
 from tui import terminal
 from tui.desk import Desk
 from tui.paste_guard import PasteGuard
-from tui.screens.audit import AuditScreen
 from tui.screens.desk_screen import DeskScreen
 from tui.screens.help import NAMES as KEY_NAMES
 from tui.screens.help import help_lines
-from tui.screens.home import HomeScreen
-from tui.screens.import_file import ImportScreen
-from tui.screens.judge import JudgeScreen
-from tui.screens.label import LabelScreen
 from tui.screens.opening import BlockedScreen, OpeningScreen
-from tui.screens.ranking import RankingScreen
-from tui.screens.runs import RunsScreen
-from tui.screens.sweep import SweepScreen
 from tui.screens.text_dialog import TextDialog
 from tui.widgets.critique_box import CritiqueBox
 from tui.widgets.literal import one_line
 
+if TYPE_CHECKING:
+    from engine.watch import Watch
+
 SCREENS = {
     "home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "sweep": "5", "ranking": "6", "import": "i",
 }  # fmt: skip
+_CLASSES = {
+    "home": ("home", "HomeScreen"), "label": ("label", "LabelScreen"), "judge": ("judge", "JudgeScreen"),
+    "audit": ("audit", "AuditScreen"), "runs": ("runs", "RunsScreen"), "sweep": ("sweep", "SweepScreen"),
+    "ranking": ("ranking", "RankingScreen"), "import": ("import_file", "ImportScreen"),
+}  # fmt: skip
+"""Module and class of each screen; loaded when it is first gone to, so that the app is there soon."""
 
 TURN_LIMIT_S = 1.0
 """A key that takes longer no longer keeps the next one waiting."""
+
+
+def _new_screen(name: str) -> Screen[None]:
+    module, class_name = _CLASSES[name]
+    screen: Screen[None] = getattr(importlib.import_module(f"tui.screens.{module}"), class_name)()
+    return screen
 
 
 class EvaldeskApp(App[None]):
@@ -61,10 +68,7 @@ class EvaldeskApp(App[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]
     ENABLE_COMMAND_PALETTE = True
-    SCREENS: ClassVar[dict[str, type[Screen[None]]]] = {  # type: ignore[assignment]
-        "home": HomeScreen, "label": LabelScreen, "judge": JudgeScreen, "audit": AuditScreen, "runs": RunsScreen,
-        "sweep": SweepScreen, "ranking": RankingScreen, "import": ImportScreen,
-    }  # fmt: skip
+    SCREENS: ClassVar[dict[str, Callable[[], Screen[None]]]] = {name: partial(_new_screen, name) for name in SCREENS}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("0", "go('home')", "Home", show=False, tooltip="Where each criterion stands", id="go.home"),
         Binding("1", "go('label')", "Label", show=False, tooltip="Read and label cases", id="go.label"),
@@ -248,19 +252,27 @@ class EvaldeskApp(App[None]):
                 await self.switch_screen(BlockedScreen(error))
             return
         if self._is_demo and not self._is_ending:
+            from engine import demo
+
             await asyncio.to_thread(demo.fill, store)
         if self._is_ending:
             return
         self.desk = await asyncio.wrap_future(store.submit(_remembered, store))
         if self._is_ending:
             return
-        self._watch = Watch(store, self._tell)
-        self._watch.start()
         screen = self._start or await asyncio.wrap_future(store.submit(settings.read, "screen", "home"))
         if self._is_ending:
             return
         await self.switch_screen(screen if screen in SCREENS else "home")
         store.submit_background(settings.write, "screen", screen)
+        # What watching needs takes a moment to load, and the person is to be served first.
+        self.call_after_refresh(self.run_worker, self._start_watch(store), group="watch")
+
+    async def _start_watch(self, store: Store) -> None:
+        watch = await asyncio.to_thread(_new_watch, store, self._tell)
+        if not self._is_ending:
+            self._watch = watch
+            watch.start()
 
     def _tell(self, change: Change) -> None:
         """Called in the watching thread."""
@@ -292,6 +304,8 @@ class EvaldeskApp(App[None]):
         return self.is_leaving or self._exit
 
     async def action_ask_snapshot(self) -> None:
+        from engine import requests
+
         folder = self.workspace.path.absolute()
         out = snapshot.free_name(folder.parent / f"{folder.name}-snapshot.duckdb")
         self.notify("Asking the owner for a snapshot …", markup=False)
@@ -309,7 +323,7 @@ class EvaldeskApp(App[None]):
             return
         while not isinstance(self.screen, DeskScreen) and len(self.screen_stack) > 1:
             self.pop_screen()
-        if not isinstance(self.screen, self.SCREENS[name]):
+        if type(self.screen).__name__ != _CLASSES[name][1]:
             if isinstance(self.screen, DeskScreen):
                 await self.screen.put_away()
             await self.switch_screen(name)
@@ -360,6 +374,12 @@ class EvaldeskApp(App[None]):
                 )
         for name, key in SCREENS.items():
             yield SystemCommand(f"Go to {name.capitalize()}", f"The same as {key}", partial(self._go_soon, name))
+
+
+def _new_watch(store: Store, on_change: Callable[[Change], None]) -> Watch:
+    from engine.watch import Watch
+
+    return Watch(store, on_change)
 
 
 def _login_name() -> str:

@@ -25,6 +25,7 @@ from engine.store.transaction import Transaction
 
 _TEXTS = ("trace", "criterion", "mark", "critique", "expert", "how_drawn", "source")
 _NUMBERS = ("seq", "trace_version", "criterion_version", "undoes")
+_MARKS = frozenset(Mark)
 _IDENTITY = ("trace", "criterion", "mark", "critique", "expert", "at")
 
 
@@ -51,11 +52,12 @@ class Restored:
 def look(tx: Transaction, path: Path) -> Look:
     """Compare the file with the database; raises EvaldeskError when something that is no plain file has its name."""
     in_store = {_identity(line): line for line in map(_line, labels.all_rows(tx))}
-    here = _Known.read(tx)
+    lines = list(_read(path))
+    here = _Known.of(tx, [line for _, line in lines])
     in_file: set[tuple[Any, ...]] = set()
     surplus: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     passed_over: list[str] = []
-    for number, line in _read(path):
+    for number, line in lines:
         problem = _problem(line, here)
         if problem:
             passed_over.append(f"line {number}: {problem}")
@@ -111,7 +113,7 @@ def restore(tx: Transaction, surplus: Sequence[Mapping[str, Any]]) -> Restored:
     below what is there, as history. A line that is no label, or whose trace or criterion is not here,
     is passed over and named.
     """
-    here = _Known.read(tx)
+    here = _Known.of(tx, surplus)
     known = {_identity(line) for line in map(_line, labels.all_rows(tx))}
     newest = {
         (row[0], row[1]): row[2]
@@ -160,9 +162,13 @@ class _Known:
     criteria: frozenset[str]
 
     @classmethod
-    def read(cls, tx: Transaction) -> _Known:
+    def of(cls, tx: Transaction, lines: Sequence[Any]) -> _Known:
+        """Which of the traces that these lines name are here, and all criteria."""
+        named = [line.get("trace") for line in lines if isinstance(line, Mapping)]
+        traces = list({name for name in named if isinstance(name, str) and _storable(name)})
+        found = tx.rows("SELECT DISTINCT trace_id FROM trace WHERE trace_id IN (SELECT unnest(?::VARCHAR[]))", traces)
         return cls(
-            frozenset(row[0] for row in tx.rows("SELECT DISTINCT trace_id FROM trace")),
+            frozenset(row[0] for row in found),
             frozenset(row[0] for row in tx.rows("SELECT DISTINCT criterion_id FROM criterion")),
         )
 
@@ -183,7 +189,7 @@ def _problem(line: Any, here: _Known) -> str:
         limit = 2**31 if name.endswith("version") else 2**62
         if abs(value) >= limit:
             return f"{name} is out of range"
-    if line["mark"] not in set(Mark):
+    if line["mark"] not in _MARKS:
         return "its mark is none that there is"
     if line["how_drawn"] not in HOW_DRAWN:
         return "how_drawn is no way of drawing cases"
@@ -201,6 +207,8 @@ def _problem(line: Any, here: _Known) -> str:
 
 
 def _storable(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

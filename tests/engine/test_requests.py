@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from engine import requests, watch
+from engine.change import Change
 from engine.store import inbox, settings
 from engine.store.store import Store
 from engine.store.workspace import Workspace
-from engine.watch import Change, Watch
+from engine.watch import Watch
 
 
 @pytest.fixture(autouse=True)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.change import Change
 from engine.judging.criterion import Criterion
 from engine.runs.protocol import RunDir, RunState, RunStatus
 from engine.runs.states import write_state
 from engine.store import criteria, runs
 from engine.store.runs import Run, RunCell
-from engine.watch import Change
 from tests.engine.measuring.conftest import private_state
 from tests.engine.sweeping.conftest import Sweeper, skilled, with_prompts
 from tests.tui.conftest import Desk, open_desk

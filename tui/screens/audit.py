@@ -10,11 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
+from engine.change import Change
 from engine.measuring import audit
 from engine.measuring.audit import Audit, Disagreement
 from engine.store import models, triage
 from engine.store.runs import Run
-from engine.watch import Change
 from tui.presentation.audit_view import audit_lines, disagreement_lines, disagreement_row, drawer_counts
 from tui.presentation.lines import Line, line, plain
 from tui.presentation.run_view import bar, speed_text, status_of

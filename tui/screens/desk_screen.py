@@ -14,12 +14,12 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.runs import queue
 from engine.runs.protocol import RunDir
 from engine.store import runs, waiting
 from engine.store.runs import Run
-from engine.watch import Change
 from tui.desk import Desk
 from tui.presentation.run_view import queued_text, status_of
 from tui.widgets.key_line import KeyLine

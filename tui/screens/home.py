@@ -10,13 +10,13 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
+from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.judging.criterion import Criterion
 from engine.measuring.overview import Standing, standings
 from engine.store import criteria, piles, runs, settings, waiting, witness
 from engine.store.store import Store
 from engine.sweeping.overview import SweepStanding, sweep_standings
-from engine.watch import Change
 from tui.presentation.home_view import standing_lines
 from tui.presentation.lines import BLANK, Line, line, pad, whole_number, wrapped
 from tui.presentation.run_view import run_row

@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.judging.judge import Judge
 from engine.judging.trace import Trace
@@ -18,7 +19,6 @@ from engine.store import criteria, figures, judges, models, piles
 from engine.store.runs import Run
 from engine.store.transaction import Transaction
 from engine.store.workspace import Workspace
-from engine.watch import Change
 from tui.presentation.judge_view import Version, parts_lines, rendered_lines, version_row
 from tui.presentation.lines import BLANK, Line, line, wrapped
 from tui.presentation.run_view import estimate_text, plan_text

@@ -16,6 +16,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.store import case_search, cases, criteria, drafts, labels, piles, settings, traces
 from engine.store.case_search import CaseQuery
@@ -23,7 +24,6 @@ from engine.store.cases import Case, CaseRow
 from engine.store.drafts import Draft
 from engine.store.labels import Label, Mark
 from engine.store.transaction import Transaction
-from engine.watch import Change
 from tui.presentation.case_view import case_lines, case_title, label_line, progress_text
 from tui.presentation.lines import line, plain
 from tui.screens.desk_screen import DeskScreen

@@ -12,10 +12,10 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from engine.change import Change
 from engine.store import runs
 from engine.sweeping import ranked, results
 from engine.sweeping.results import OutcomeMatrix, SweepResults
-from engine.watch import Change
 from tui.presentation.lines import line, wrapped
 from tui.presentation.ranking_view import (
     agreement_cells,

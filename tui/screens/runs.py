@@ -11,13 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from engine import requests
+from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.runs import steering
 from engine.runs.protocol import RunDir, RunState
 from engine.runs.states import read_state
 from engine.store import runs, waiting
 from engine.store.runs import Run
-from engine.watch import Change
 from tui.presentation.lines import line, shortened
 from tui.presentation.run_view import plan_text, run_lines, run_row, status_of
 from tui.screens.desk_screen import DeskScreen

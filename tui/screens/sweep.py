@@ -11,12 +11,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from engine import requests
+from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.store import outcomes, runs
 from engine.store.runs import Run
 from engine.sweeping import items, results
 from engine.sweeping.results import OutcomeMatrix, SweepResults
-from engine.watch import Change
 from tui.presentation.lines import Line, line
 from tui.presentation.run_view import bar, speed_text, status_of
 from tui.presentation.sweep_view import (

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.importing.records import TraceRecord
 from engine.runs import control
@@ -19,7 +20,7 @@ from engine.store import store as store_module
 from engine.store.labels import Label, Mark
 from engine.store.store import Store
 from engine.store.workspace import Workspace
-from engine.watch import Change, Watch
+from engine.watch import Watch
 from tests.engine.measuring.conftest import private_state, wait_until
 from tests.engine.small_disk import SmallDisk, on_small_disk
 from tests.engine.store.test_durability import fill, lines
