@@ -139,10 +139,11 @@ class ServerClient:
             try:
                 completion = await self._in_form(request, schema, form)
             except Failure as failure:
-                if taken is not None:
+                for_its_form = failure.status in _FORM_REFUSED
+                if taken is not None and not for_its_form:
                     break
                 # Where the last form is refused as well, it was not for the form.
-                if failure.status not in _FORM_REFUSED or form is found[-1]:
+                if taken is None and (not for_its_form or form is found[-1]):
                     raise
                 continue
             follows = completion.extra["follows_schema"]

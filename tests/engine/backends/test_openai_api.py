@@ -446,6 +446,17 @@ def test_a_server_that_ignores_the_schema_is_asked_in_another_form() -> None:
     assert (done.text, done.extra["schema"]) == (GOOD, "in the prompt")
 
 
+def test_a_server_that_ignores_one_form_and_refuses_the_next_is_asked_in_the_last() -> None:
+    def behave(call: Call) -> Answer:
+        if "tools" in call.body:
+            return refusal("tools are not supported")
+        return Answer(completion("I think it passes." if "response_format" in call.body else GOOD))
+
+    done, server = one(behave, request("k", SCHEMA))
+    assert (done.text, done.extra["schema"]) == (GOOD, "in the prompt")
+    assert len(server.calls) == 4
+
+
 def test_a_reply_that_does_not_follow_the_schema_is_still_the_reply() -> None:
     done, _ = one(lambda call: Answer(completion("I would rather not say.")), request("k", SCHEMA))
     assert (done.text, done.error, done.extra["follows_schema"]) == ("I would rather not say.", "", False)
