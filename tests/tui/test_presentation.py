@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from engine.judging.judge import Judge
@@ -26,7 +28,7 @@ from stats.rank_agreement import all_pairs
 from stats.ranks import fair_ranks
 from stats.subsets import score_matrix
 from tui.presentation.judge_view import Version, version_row
-from tui.presentation.lines import plain, whole_number, width_of
+from tui.presentation.lines import plain, whole_number, width_of, wrap
 from tui.presentation.run_view import duration, estimate_text, money, queued_text, run_lines
 from tui.presentation.sweep_view import (
     cell_width_for,
@@ -203,6 +205,21 @@ def test_long_names_give_way_to_the_figures(name: str, width: int) -> None:
     assert cell_len(shown) <= width
     assert " lead, on top in 12 of 15  " in shown
     assert re.search(r"  \d\d \w+ \d\d:\d\d$", shown), "sweeps of one dataset and model are told apart"
+
+
+@given(st.text("abc  é日\t-", max_size=80), st.integers(4, 24))
+def test_text_is_wrapped_at_blanks_and_loses_nothing_but_them(text: str, width: int) -> None:
+    pieces = wrap(text, width)
+    assert all(cell_len(piece) <= width for piece in pieces)
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    words = [word for word in text.split() if cell_len(word) <= width // 2]
+    assert all(any(word in piece for piece in pieces) for word in words)
+
+
+def test_a_line_of_several_megabytes_is_wrapped_like_any_other() -> None:
+    pieces = wrap("  " + "parcel and order " * 50_000, 40)
+    assert all(piece.startswith("  ") and len(piece) <= 40 for piece in pieces)
+    assert " ".join(piece.strip() for piece in pieces).split() == ["parcel", "and", "order"] * 50_000
 
 
 def test_likelihoods_stand_in_place_of_a_reply() -> None:

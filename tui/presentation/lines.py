@@ -93,6 +93,8 @@ def shortened(text: str, width: int) -> str:
 def wrapped(text: str, width: int, style: str = "plain", indent: str = "", first: str | None = None) -> list[Line]:
     """The same as styled lines, each behind ``indent``; the first one behind ``first`` (of equal width) where it is given."""
     pieces = wrap(text, width - cell_len(indent))
+    if not indent and first is None:
+        return [(Span(piece, style),) for piece in pieces]
     return [
         line(first if first is not None and not number else indent, (piece, style))
         for number, piece in enumerate(pieces)
@@ -117,20 +119,42 @@ def plain(lines: Sequence[Line]) -> str:
 
 
 def _wrap_paragraph(paragraph: str, width: int) -> list[str]:
+    if paragraph.isascii():
+        return [paragraph] if len(paragraph) <= width else _wrap_ascii(paragraph, width)
     if cell_len(paragraph) <= width:
         return [paragraph]
-    indent = paragraph[: len(paragraph) - len(paragraph.lstrip(" "))][: width // 2]
+    indent = _indent(paragraph, width)
     pieces: list[str] = []
-    current = indent
+    current, taken = indent, len(indent)
     for word in paragraph.split():
         joint = "" if current == indent else " "
-        if cell_len(current) + len(joint) + cell_len(word) <= width:
-            current += joint + word
+        size = cell_len(word)
+        if taken + len(joint) + size <= width:
+            current, taken = current + joint + word, taken + len(joint) + size
             continue
         if current != indent:
             pieces.append(current)
-        parts = chop_cells(word, width - len(indent)) if cell_len(word) > width - len(indent) else [word]
+        parts = chop_cells(word, width - len(indent)) if size > width - len(indent) else [word]
         pieces.extend(indent + part for part in parts[:-1])
         current = indent + parts[-1]
+        taken = cell_len(current)
     pieces.append(current)
     return pieces
+
+
+def _wrap_ascii(paragraph: str, width: int) -> list[str]:
+    """The same where every character takes one cell: a response of several MB in one line is laid out while a key is answered."""
+    indent = _indent(paragraph, width)
+    text, room = " ".join(paragraph.split()), width - len(indent)
+    pieces: list[str] = []
+    start = 0
+    while len(text) - start > room:
+        cut = text.rfind(" ", start, start + room + 1)
+        end = cut if cut > start else start + room
+        pieces.append(indent + text[start:end])
+        start = end + 1 if text[end] == " " else end
+    return [*pieces, indent + text[start:]]
+
+
+def _indent(paragraph: str, width: int) -> str:
+    return paragraph[: len(paragraph) - len(paragraph.lstrip(" "))][: width // 2]
