@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import HOME_SHOWN, Terminals
 from tests.e2e.latency import measure_latency
 
 
+@pytest.mark.slow
 def test_every_key_that_shows_something_is_measured(terminals: Terminals, workspace: Path) -> None:
     app = terminals.pty(workspace)
     app.wait_for(HOME_SHOWN)

@@ -129,6 +129,7 @@ def race_to_start(desk: Desk, rounds: int) -> None:
             assert generated(run_dir) == 24
 
 
+@pytest.mark.slow
 def test_of_those_who_open_a_workspace_at_once_one_owns_it_and_the_others_are_told(tmp_path: Path) -> None:
     race_for_a_workspace(tmp_path, 3)
 

@@ -160,6 +160,7 @@ async def test_disagreements_show_both_sides_and_go_into_drawers(demo_workspace:
         await desk.wait_for(f"{first.trace_id} ·")
 
 
+@pytest.mark.slow
 async def test_at_80x24_the_reason_and_every_figure_can_be_read(demo_workspace: Path, scripted_model: Path) -> None:
     scripted_model.touch()
     async with open_desk(demo_workspace, "judge", (80, 24)) as desk:

@@ -27,6 +27,7 @@ def status_of(desk: Desk, run_id: str) -> str:
     return str(desk.rows("SELECT status FROM run WHERE run_id = ?", run_id)[0][0])
 
 
+@pytest.mark.slow
 async def test_a_new_run_on_top_leaves_the_cursor_on_its_run_and_the_question_names_it(private_state: Path) -> None:
     async with open_desk(private_state / "ws", "runs", (100, 30)) as desk:
         sweeper = Sweeper(desk.app.desk.store, private_state)

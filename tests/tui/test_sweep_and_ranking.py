@@ -302,12 +302,12 @@ async def test_the_answer_column_can_be_named_and_an_old_plan_goes_when_a_field_
     ("place", "value", "said"),
     [
         (4, "0", "prompts at most: '0' is not a whole number from 1 on"),
-        (5, "x", "items to draw from: 'x' is not"),
-        (6, "0", "seeds: '0' is not"),
+        pytest.param(5, "x", "items to draw from: 'x' is not", marks=pytest.mark.slow),
+        pytest.param(6, "0", "seeds: '0' is not", marks=pytest.mark.slow),
         (6, "20000", "seeds: 20000 does not lie between 1 and 1000"),
-        (7, "10,-1", "k: '-1' is not"),
-        (8, "-1", "tokens a reply: '-1' is not"),
-        (8, "1000000", "tokens a reply: 1000000 does not lie between 1 and 32768"),
+        pytest.param(7, "10,-1", "k: '-1' is not", marks=pytest.mark.slow),
+        pytest.param(8, "-1", "tokens a reply: '-1' is not", marks=pytest.mark.slow),
+        pytest.param(8, "1000000", "tokens a reply: 1000000 does not lie between 1 and 32768", marks=pytest.mark.slow),
     ],
 )
 async def test_a_number_that_makes_no_sense_is_refused_by_the_name_on_the_screen(

@@ -133,6 +133,7 @@ def test_a_repeated_request_gives_the_same_reply_as_the_first_time(single: Llama
     assert second.cached_tokens == 0
 
 
+@pytest.mark.slow
 def test_above_temperature_0_the_seed_decides_the_reply(single: LlamaCpp) -> None:
     replies = [
         _run(single, [_request("t", "Tell a story.", temperature=1.5, seed=seed, max_tokens=6)])["t"].text
@@ -148,6 +149,7 @@ def test_a_common_beginning_is_computed_once(single: LlamaCpp) -> None:
     assert all(done[key].cached_tokens > 0.8 * done[key].prompt_tokens for key in ("p1", "p2"))
 
 
+@pytest.mark.slow
 def test_a_beginning_is_kept_while_others_run(single: LlamaCpp) -> None:
     one, other = "One more task. " + PREFIX[:500], "Quite another one. " + PREFIX[:500]
     requests = [_request(f"p{n}", f"Case {n}.", system=(one, other)[n % 2], max_tokens=1) for n in range(4)]

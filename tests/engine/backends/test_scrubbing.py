@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.backends.scrubbing import MASK, one_line, without_key
@@ -10,6 +10,7 @@ from engine.backends.scrubbing import MASK, one_line, without_key
 KEY = "sk-proj-Zx81_kQ0vWm3"
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=60), st.text(max_size=60), st.integers(0, len(KEY)), st.integers(0, len(KEY)))
 def test_no_piece_of_eight_characters_is_left(before: str, after: str, begin: int, end: int) -> None:
     said = one_line(before + KEY[begin:end] + after + KEY, KEY)

@@ -129,6 +129,7 @@ def sweep_with_everything_on_it(disk: SmallDisk) -> None:
         assert all("the disk is full" in problem or "No space left" in problem for problem in told), told
 
 
+@pytest.mark.slow
 def test_labels_on_a_full_disk_are_kept_or_refused_and_labelling_goes_on_with_room(tmp_path: Path) -> None:
     on_small_disk(label_until_it_is_full, tmp_path, 1024)
 
