@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.judging.criterion import Criterion
 from engine.measuring import audit
-from engine.store import cases, criteria, judges, piles
+from engine.store import blind_repeats, cases, criteria, judges, piles
 from engine.store.cases import Progress
 from engine.store.piles import PileCounts
 from engine.store.runs import Run
@@ -36,6 +36,9 @@ class Standing:
     gate: GateResult | None
     next_thing: str
     next_screen: str
+    repeated: int = 0
+    """Cases decided both times when the expert read them again blind; ``flipped`` of them otherwise than before."""
+    flipped: int = 0
 
 
 def standings(tx: Transaction) -> list[Standing]:
@@ -57,8 +60,13 @@ def _standing(tx: Transaction, criterion: Criterion) -> Standing:
     next_thing, screen = _next(progress, build, sealed, len(versions), newest, pending, gate)
     return Standing(
         criterion, progress, build, sealed, len(versions), len(runs), newest, confusion, pending, gate, next_thing,
-        screen,
+        screen, *_repeated(tx, criterion_id),
     )  # fmt: skip
+
+
+def _repeated(tx: Transaction, criterion_id: str) -> tuple[int, int]:
+    decided = [repeat for repeat in blind_repeats.repeats(tx, criterion_id) if repeat.verdict != "UNDECIDED"]
+    return len(decided), sum(repeat.flipped for repeat in decided)
 
 
 def _next(

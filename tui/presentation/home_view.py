@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.auditing.sentence import gate_sentence
+from engine.measuring.consistency import DEFAULT_SAMPLE
 from engine.measuring.overview import BUILD_TARGET, FAILURES_TARGET, TRACES_TARGET, Standing
 from tui.presentation.audit_view import percent
 from tui.presentation.lines import BLANK, Line, Span, line, pad, wrapped
@@ -13,6 +14,11 @@ def standing_lines(standing: Standing, width: int) -> list[Line]:
     """The seven steps of one criterion with counts against their targets."""
     progress, build, sealed = standing.progress, standing.build, standing.sealed
     expert = one_line(standing.criterion.author)
+    again = ""
+    if standing.repeated:
+        again = f"; read again blind, {standing.repeated - standing.flipped} of {standing.repeated} the same"
+    elif progress.labelled >= DEFAULT_SAMPLE:
+        again = "; b shows labelled cases again, blind"
     built, labelled_sealed = build.passes + build.failures, sealed.passes + sealed.failures
     measured = standing.newest_confusion
     judged = measured is not None and measured.judged > 0
@@ -25,7 +31,7 @@ def standing_lines(standing: Standing, width: int) -> list[Line]:
             total = measured.labelled + measured.unlabelled + standing.newest_pending
             rate = f"so far {total - standing.newest_pending} of {total} cases judged, {rate}"
     steps = [
-        ("1 Expert", bool(expert), expert or "nobody named yet"),
+        ("1 Expert", bool(expert), (expert or "nobody named yet") + again),
         ("2 Traces", progress.total >= TRACES_TARGET, f"{progress.total} ({TRACES_TARGET} or more)"),
         ("3 Labels", built >= BUILD_TARGET and sealed.failures >= FAILURES_TARGET,
          f"build pile {build.passes} PASS {build.failures} FAIL (about {BUILD_TARGET}, half and half); "

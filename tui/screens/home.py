@@ -61,6 +61,14 @@ class HomeScreen(DeskScreen):
             id="home.criterion",
         ),
         Binding("v", "edit_criterion", "edit", tooltip="A new version of this criterion", id="home.edit"),
+        Binding(
+            "b",
+            "repeat",
+            "read again",
+            show=False,
+            tooltip="Blind repeats: how far you agree with yourself",
+            id="home.repeat",
+        ),
         Binding("e", "expert", "expert's name", tooltip="Who gives the labels", id="home.expert"),
     ]
 
@@ -144,6 +152,13 @@ class HomeScreen(DeskScreen):
             self.action_seal()
         else:
             self.go(self._current.next_screen)
+
+    def action_repeat(self) -> None:
+        if self._current is None:
+            self.say("There is no criterion yet: c writes one.", problem=True)
+            return
+        self.desk.criterion_id = self._current.criterion.criterion_id
+        self.go("repeat")
 
     def action_seal(self) -> None:
         self.run_worker(self._seal(), exclusive=True)
