@@ -50,8 +50,13 @@ class CodedCase:
     is_imported: bool
     pile: str
     codes: tuple[str, ...] = ()
-    failure_modes: tuple[str, ...] = ()
-    """The failure modes of the codes, each once, in order of name."""
+    modes: tuple[str, ...] = ()
+    """The failure mode of each code."""
+
+    @property
+    def failure_modes(self) -> tuple[str, ...]:
+        """Those of its codes, each once, in the order of the codes."""
+        return tuple(dict.fromkeys(self.modes))
 
 
 @dataclass(frozen=True)
@@ -207,7 +212,7 @@ def cases(tx: Transaction, criterion_id: str) -> list[CodedCase]:
     return [
         CodedCase(
             trace_id, number, verdict, critique, expert, how_drawn, is_imported, pile,
-            tuple(given), tuple(sorted({mode_of[code] for code in given})),
+            tuple(given), tuple(mode_of[code] for code in given),
         )
         for trace_id, number, verdict, critique, expert, how_drawn, is_imported, pile, given in found
     ]  # fmt: skip
