@@ -174,3 +174,13 @@ def newest_seq(tx: Transaction) -> int:
 
 def _from_row(row: Sequence[Any]) -> Label:
     return Label(row[0], row[1], Mark(row[2]), *row[3:])
+
+
+def critiques_since(tx: Transaction, criterion_id: str, seq: int) -> tuple[int, list[tuple[str, str]]]:
+    """(newest seq, [(trace id, critique)]) of the cases labelled after ``seq``; "" where no verdict counts any more."""
+    rows = tx.rows(
+        "SELECT trace_id, CASE WHEN mark IN ('PASS', 'FAIL') THEN critique ELSE '' END, seq FROM label WHERE criterion_id = ? AND seq > ? "
+        "QUALIFY seq = max(seq) OVER (PARTITION BY trace_id) ORDER BY seq",
+        criterion_id, seq,
+    )  # fmt: skip
+    return (int(rows[-1][2]) if rows else seq), [(trace_id, critique) for trace_id, critique, _ in rows]
