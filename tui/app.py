@@ -43,12 +43,14 @@ if TYPE_CHECKING:
 SCREENS = {
     "home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "sweep": "5", "ranking": "6", "import": "i",
     "repeat": "b on Home",
+    "critiques": "l on Label",
 }  # fmt: skip
 _CLASSES = {
     "home": ("home", "HomeScreen"), "label": ("label", "LabelScreen"), "judge": ("judge", "JudgeScreen"),
     "audit": ("audit", "AuditScreen"), "runs": ("runs", "RunsScreen"), "sweep": ("sweep", "SweepScreen"),
     "ranking": ("ranking", "RankingScreen"), "import": ("import_file", "ImportScreen"),
     "repeat": ("repeat", "RepeatScreen"),
+    "critiques": ("critiques", "CritiquesScreen"),
 }  # fmt: skip
 """Module and class of each screen; loaded when it is first gone to, so that the app is there soon."""
 

@@ -102,9 +102,9 @@ def critique_hint(critique: str, known: KnownCritiques | None = None, trace_id: 
     if not words:
         return None
     if all(word in _EMPTY_WORDS for word in words):
-        return Hint(HintKind.ONLY_VERDICT, "says only the verdict: which feature decided?")
+        return Hint(HintKind.ONLY_VERDICT, "only the verdict: what decided?")
     if known is not None and (other := known.copied_from(words, trace_id)):
         return Hint(HintKind.COPY, f"the same words as {other}", other)
     if len(words) < MIN_WORDS:
-        return Hint(HintKind.TOO_SHORT, "short: what was wanted, and what decided?")
+        return Hint(HintKind.TOO_SHORT, "short: what decided, and why?")
     return None

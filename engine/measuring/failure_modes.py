@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.store import codes
 from engine.store.codes import CodedCase
+from engine.store.transaction import Transaction
 from stats.saturation import ENOUGH_CASES, Saturation, saturation
 
 
@@ -27,11 +29,15 @@ class FailureMode:
 
 @dataclass(frozen=True)
 class FailureModes:
-    """All failure modes, those of most failures first. ``coded`` of the ``failures`` have a code; saturation is about these."""
+    """All failure modes, those of most failures first. ``coded`` of the ``failures`` have a code; saturation is about these.
+
+    ``coded_passes`` cases are PASS and have one.
+    """
 
     modes: tuple[FailureMode, ...]
     failures: int
     coded: int
+    coded_passes: int
     saturation: Saturation
 
     @property
@@ -62,6 +68,12 @@ class FailureModes:
         return " ".join(parts)
 
 
+def read(tx: Transaction, criterion_id: str) -> tuple[list[CodedCase], FailureModes]:
+    """The labelled cases of a criterion with their codes, and what these come to."""
+    cases = codes.cases(tx, criterion_id)
+    return cases, failure_modes(cases)
+
+
 def failure_modes(cases: Sequence[CodedCase]) -> FailureModes:
     """The failure modes of labelled cases, given in the order of their numbers.
 
@@ -73,9 +85,10 @@ def failure_modes(cases: Sequence[CodedCase]) -> FailureModes:
             by_mode.setdefault(mode, []).append(case)
     failed = [case for case in cases if case.verdict == "FAIL"]
     coded = [case.failure_modes for case in failed if case.failure_modes]
+    coded_passes = sum(case.verdict == "PASS" and bool(case.codes) for case in cases)
     modes = [_failure_mode(name, of_mode) for name, of_mode in by_mode.items()]
     modes.sort(key=lambda mode: (-mode.failures, -mode.passes, mode.name.casefold(), mode.name))
-    return FailureModes(tuple(modes), len(failed), len(coded), saturation(coded))
+    return FailureModes(tuple(modes), len(failed), len(coded), coded_passes, saturation(coded))
 
 
 def _failure_mode(name: str, cases: Sequence[CodedCase]) -> FailureMode:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.judging.trace import Trace
-from engine.store import labels, piles, traces
+from engine.store import codes, labels, piles, traces
 from engine.store.drafts import Draft
 from engine.store.labels import Label, Mark
 from engine.store.transaction import Transaction
@@ -46,6 +46,7 @@ class Case:
     pile: str
     was_drawn: bool = False
     """Whether it lies in the sealed pile by a random draw."""
+    codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ def _case(tx: Transaction, trace: Trace, criterion_id: str) -> Case:
     )
     pile = piles.of_case(tx, criterion_id, trace_id)
     drawn = piles.was_drawn(tx, criterion_id, trace_id)
-    return Case(trace, labels.current(tx, trace_id, criterion_id), Draft(*draft) if draft else None, pile, drawn)
+    given = codes.of_case(tx, criterion_id, trace_id)
+    return Case(trace, labels.current(tx, trace_id, criterion_id), Draft(*draft) if draft else None, pile, drawn, given)
 
 
 def progress(tx: Transaction, criterion_id: str) -> Progress:

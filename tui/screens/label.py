@@ -18,14 +18,16 @@ from textual.widgets import Input, Static
 
 from engine.change import Change
 from engine.errors import EvaldeskError
-from engine.store import case_search, cases, criteria, drafts, labels, piles, settings, traces
+from engine.store import case_search, cases, codes, criteria, drafts, labels, piles, settings, traces
 from engine.store.case_search import CaseQuery
 from engine.store.cases import Case, CaseRow
 from engine.store.drafts import Draft
 from engine.store.labels import Label, Mark
 from engine.store.transaction import Transaction
 from tui.presentation.case_view import case_lines, case_title, label_line, progress_text
+from tui.presentation.codes_view import act_text
 from tui.presentation.lines import line, plain
+from tui.screens.case_codes import CaseNotes, ask_code
 from tui.screens.desk_screen import DeskScreen
 from tui.widgets.case_list import CaseList
 from tui.widgets.critique_box import CritiqueBox
@@ -64,8 +66,25 @@ class LabelScreen(DeskScreen):
             tooltip="A plain defect of the system: fix it instead of judging it",
             id="label.defect",
         ),
+        Binding(
+            "t,f2",
+            "code",
+            "code",
+            tooltip="Give the case a short code, or take it off; F2 also while writing",
+            id="label.code",
+        ),
+        Binding(
+            "l",
+            "critiques",
+            "critiques",
+            show=False,
+            tooltip="All critiques, by verdict and failure mode",
+            id="label.critiques",
+        ),
         Binding("x", "pile", "pile", tooltip="Build pile, sealed pile, none", id="label.pile"),
-        Binding("u", "undo", "undo", tooltip="Take the last label back, any number of times", id="label.undo"),
+        Binding(
+            "u", "undo", "undo", tooltip="Take the last label, code or pile back, any number of times", id="label.undo"
+        ),
         Binding(
             "slash", "search", "search", key_display="/", tooltip="Cases in which some words stand", id="label.search"
         ),
@@ -105,6 +124,10 @@ class LabelScreen(DeskScreen):
         self._position = 0
         self._last_move: tuple[str, str, str] | None = None
         """(criterion, case, pile that it came from) when moving it was the last thing done."""
+        self._notes = CaseNotes(self, self._show_label_line)
+        self._codes_last = 0
+        """How many codes were given here since anything else was done."""
+        self._back_to_box = False
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="label-body"):
@@ -127,9 +150,14 @@ class LabelScreen(DeskScreen):
             )
             return
         await self._open(self._position)
-        self.set_focus(self._rows)
+        if self._back_to_box:
+            self._back_to_box = False
+            self.action_write()
+        else:
+            self.set_focus(self._rows)
 
     async def put_away(self) -> None:
+        self._codes_last = 0
         await self._keep_draft()
 
     async def on_change(self, change: Change) -> None:
@@ -189,6 +217,8 @@ class LabelScreen(DeskScreen):
             self.say(f"{trace_id} {_SAID[Mark(mark)]}; u takes it back")
 
     async def action_undo(self) -> None:
+        if self._codes_last and await self._take_code_back():
+            return
         if self._last_move is not None:
             await self._move_back(*self._last_move)
             return
@@ -220,6 +250,7 @@ class LabelScreen(DeskScreen):
             self.say_error(error)
             return
         self._last_move = (self.desk.criterion_id, trace_id, self._case.pile)
+        self._codes_last = 0
         await self._load_rows()
         await self._open(self._position)
         with_group = f" (with {len(moved) - 1} of the same request)" if len(moved) > 1 else ""
@@ -235,6 +266,48 @@ class LabelScreen(DeskScreen):
         await self._load_rows()
         await self._open_trace(trace_id)
         self.say(f"Taken back: {trace_id}, {'no pile' if pile == piles.NONE else pile + ' pile'} again")
+
+    async def action_code(self) -> None:
+        if self._case is None:
+            return
+        # Coming back reads the case anew: what is typed has to be there by then.
+        await self._keep_draft()
+        self._back_to_box = self.focused is self._box
+        self.run_worker(self._code(self._case.trace.trace_id), exclusive=True, group="ask")
+
+    async def _code(self, trace_id: str) -> None:
+        try:
+            act = await ask_code(self, trace_id)
+        except EvaldeskError as error:
+            self.say_error(error)
+            return
+        if act is None:
+            return
+        self._last_move = None
+        self._codes_last += 1
+        await self._show_codes(trace_id)
+        self.say(f"{act_text(act)}; u takes it back")
+
+    async def _take_code_back(self) -> bool:
+        self._codes_last -= 1
+        act = await self.desk.do(codes.undo, self.desk.criterion_id, self.desk.expert)
+        if act is None:
+            return False
+        await self._show_codes(act.trace_id)
+        self.say(f"Taken back: {act_text(act)}")
+        return True
+
+    async def _show_codes(self, trace_id: str) -> None:
+        self._generation += 1
+        self._ahead.clear()
+        given = await self.desk.do(codes.of_case, self.desk.criterion_id, trace_id)
+        if self._case is not None and self._case.trace.trace_id == trace_id:
+            self._case = replace(self._case, codes=given)
+            self._notes.opened(trace_id, given)
+            self._show_label_line()
+
+    def action_critiques(self) -> None:
+        self.go("critiques")
 
     @on(CritiqueBox.Saved)
     async def _critique_saved(self) -> None:
@@ -263,6 +336,7 @@ class LabelScreen(DeskScreen):
 
     @on(CritiqueBox.Typed)
     def _typed(self) -> None:
+        self._notes.typed(lambda: self._box.text)
         # Not put off by further typing: a kill loses no more than this long.
         if self._draft_timer is None:
             self._draft_timer = asyncio.get_running_loop().call_later(
@@ -296,6 +370,7 @@ class LabelScreen(DeskScreen):
         )
         cast("EvaldeskApp", self.app).save_by_this_key()
         self._last_move = None
+        self._codes_last = 0
         self._cancel_draft_timer()
         try:
             await self.desk.do(_save_label, label)
@@ -420,6 +495,7 @@ class LabelScreen(DeskScreen):
         if case is None:
             return
         self._case, self._position = case, position
+        self._notes.opened(case.trace.trace_id, case.codes)
         self._opened_at = time.monotonic()
         self._verdict = case.draft.verdict if case.draft else ""
         self._box.set_text(case.draft.critique if case.draft else _given_critique(case))
@@ -456,6 +532,7 @@ class LabelScreen(DeskScreen):
             text = "draft without a verdict: p or f gives it one"
         else:
             text = plain([label_line(self._case.label)])
+        text = self._notes.behind(text, max(self.app.size.width - 2, 20))
         if text == self._label_line:
             return
         self._label_line = text

@@ -24,7 +24,7 @@ def test_counts_are_of_cases_by_verdict_with_the_labels_where_a_mode_came_first_
         FailureMode("price", ("price", "price made up", "wrong price"), failures=2, passes=1, first=1, last=5),
         FailureMode("source", ("source",), failures=2, passes=0, first=3, last=5),
     )
-    assert (found.failures, found.coded) == (4, 3)
+    assert (found.failures, found.coded, found.coded_passes) == (4, 3, 1)
 
 
 def test_what_is_said_depends_on_how_much_was_coded() -> None:
