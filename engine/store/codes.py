@@ -218,6 +218,15 @@ def cases(tx: Transaction, criterion_id: str) -> list[CodedCase]:
     ]  # fmt: skip
 
 
+def newest_seq(tx: Transaction) -> int:
+    """The seq of the newest code or merge, 0 when there is none."""
+    return int(
+        tx.value(
+            "SELECT greatest((SELECT coalesce(max(seq), 0) FROM code), (SELECT coalesce(max(seq), 0) FROM code_merge))"
+        )
+    )
+
+
 def _append(tx: Transaction, criterion_id: str, rows: Iterable[_Row], expert: str, undoes: int = 0) -> None:
     """Append the rows of one act."""
     moment, act = now(), 0

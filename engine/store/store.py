@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from engine.errors import EvaldeskError, WorkspaceBusy
-from engine.store import labels, witness
+from engine.store import code_witness, codes, labels, witness
 from engine.store.faults import disk_refused, has_stopped, translated
 from engine.store.migrating import migrate
 from engine.store.ownership import own
@@ -48,9 +48,11 @@ class Store:
         self.surplus_labels: list[Mapping[str, Any]] = []
         """Lines of labels.jsonl that the database lacks: something was lost or restored from an older copy."""
         self.unusable_lines: tuple[str, ...] = ()
-        """Lines of labels.jsonl that are no labels of this workspace, each with its reason."""
+        """Lines of labels.jsonl and codes.jsonl that are no labels and codes of this workspace, each with its reason."""
+        self.surplus_codes: list[Mapping[str, Any]] = []
+        """The same of codes.jsonl."""
         self._trouble = ""
-        self._witnessed = 0
+        self._witnessed: dict[str, int] = {}
         self._checkpoint_at = CHECKPOINT_BYTES
         self._stopped = False
         if not create and not workspace.database.exists():
@@ -105,9 +107,10 @@ class Store:
         return trouble
 
     def look_at_witness(self) -> None:
-        """Compare labels.jsonl with the database again; see ``surplus_labels`` and ``unusable_lines``."""
-        found = self.call(witness.look, self.workspace.labels)
-        self.surplus_labels, self.unusable_lines = list(found.surplus), found.passed_over
+        """Compare labels.jsonl and codes.jsonl with the database again; see ``surplus_labels``, ``surplus_codes``, ``unusable_lines``."""
+        self._take_looks(
+            self.call(witness.look, self.workspace.labels), self.call(code_witness.look, self.workspace.codes)
+        )
 
     def close(self) -> None:
         """Finish what was handed over, close the file and give the workspace free."""
@@ -151,7 +154,9 @@ class Store:
                 transaction.run_after_rollback()
                 raise
             if "label" in transaction.touched:
-                self._witness()
+                self._witness("label", witness.append_since, self.workspace.labels)
+            if transaction.touched & {"code", "code_merge"}:
+                self._witness("code", code_witness.append_since, self.workspace.codes)
             transaction.run_after_commit()
         except BaseException as error:  # noqa: BLE001  (whoever waits on the future gets it)
             self._stopped = self._stopped or has_stopped(error)
@@ -159,16 +164,19 @@ class Store:
         else:
             future.set_result(result)
 
-    def _witness(self) -> None:
-        # The labels are committed: whatever the file says, whoever gave them is told that they are saved.
+    def _take_looks(self, at_labels: witness.Look, at_codes: witness.Look) -> None:
+        self.surplus_labels, self.surplus_codes = list(at_labels.surplus), list(at_codes.surplus)
+        of_codes = (f"{self.workspace.codes.name}, {line}" for line in at_codes.passed_over)
+        self.unusable_lines = (*at_labels.passed_over, *of_codes)
+
+    def _witness(self, what: str, append_since: Callable[[Transaction, Path, int], int], path: Path) -> None:
+        # It is committed: whatever the file says, whoever gave it is told that it is saved.
         try:
-            self._witnessed = witness.append_since(
-                Transaction(self._connection), self.workspace.labels, self._witnessed
-            )
+            self._witnessed[what] = append_since(Transaction(self._connection), path, self._witnessed[what])
         except Exception as fault:  # noqa: BLE001  (the disk, the file, or a database that is gone)
             error = translated(fault, self.workspace.database)
             log.warning("%s", error)
-            self._trouble = f"The label is saved in the database, but {error} It is written at the next start."
+            self._trouble = f"The {what} is saved in the database, but {error} It is written at the next start."
 
     def _rollback(self) -> None:
         import duckdb
@@ -183,11 +191,13 @@ class Store:
             self._connection = _connect(self.workspace.database)
             migrate(self._connection, self.workspace.database, self.workspace.backups)
             transaction = Transaction(self._connection)
-            found = witness.look(transaction, self.workspace.labels)
-            self.surplus_labels, self.unusable_lines = list(found.surplus), found.passed_over
-            self._witnessed = labels.newest_seq(transaction)
+            at_labels = witness.look(transaction, self.workspace.labels)
+            at_codes = code_witness.look(transaction, self.workspace.codes)
+            self._take_looks(at_labels, at_codes)
+            self._witnessed = {"label": labels.newest_seq(transaction), "code": codes.newest_seq(transaction)}
             try:
-                witness.append(self.workspace.labels, found.missing)
+                witness.append(self.workspace.labels, at_labels.missing)
+                witness.append(self.workspace.codes, at_codes.missing)
             except EvaldeskError as error:
                 self._trouble = str(error)
         except BaseException as error:  # noqa: BLE001  (the opener gets it)

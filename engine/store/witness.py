@@ -52,8 +52,8 @@ class Restored:
 def look(tx: Transaction, path: Path) -> Look:
     """Compare the file with the database; raises EvaldeskError when something that is no plain file has its name."""
     in_store = {_identity(line): line for line in map(_line, labels.all_rows(tx))}
-    lines = list(_read(path))
-    here = _Known.of(tx, [line for _, line in lines])
+    lines = list(read_lines(path))
+    here = Known.of(tx, [line for _, line in lines])
     in_file: set[tuple[Any, ...]] = set()
     surplus: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     passed_over: list[str] = []
@@ -95,7 +95,7 @@ def append(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
                 raise
     except OSError as error:
         raise disk_refused(
-            error, path, what="labels.jsonl cannot be written", kept="Every label is in the database all the same."
+            error, path, what=f"{path.name} cannot be written", kept="What it lacks is in the database all the same."
         ) from error
 
 
@@ -113,7 +113,7 @@ def restore(tx: Transaction, surplus: Sequence[Mapping[str, Any]]) -> Restored:
     below what is there, as history. A line that is no label, or whose trace or criterion is not here,
     is passed over and named.
     """
-    here = _Known.of(tx, surplus)
+    here = Known.of(tx, surplus)
     known = {_identity(line) for line in map(_line, labels.all_rows(tx))}
     newest = {
         (row[0], row[1]): row[2]
@@ -128,7 +128,7 @@ def restore(tx: Transaction, surplus: Sequence[Mapping[str, Any]]) -> Restored:
             passed_over.append(f"label {number}: {problem}")
         elif _identity(line) not in known:
             known.add(_identity(line))
-            sound.append((_moment(line["at"]), line["seq"], line))
+            sound.append((moment_of(line["at"]), line["seq"], line))
     sound.sort(key=lambda entry: entry[:2])
     cases = [(line["trace"], line["criterion"]) for _, _, line in sound]
     is_later = [case not in newest or moment > newest[case] for case, (moment, _, _) in zip(cases, sound, strict=True)]
@@ -155,17 +155,17 @@ def restore(tx: Transaction, surplus: Sequence[Mapping[str, Any]]) -> Restored:
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What a label may be about."""
+class Known:
+    """What a line may be about."""
 
     traces: frozenset[str]
     criteria: frozenset[str]
 
     @classmethod
-    def of(cls, tx: Transaction, lines: Sequence[Any]) -> _Known:
+    def of(cls, tx: Transaction, lines: Sequence[Any]) -> Known:
         """Which of the traces that these lines name are here, and all criteria."""
         named = [line.get("trace") for line in lines if isinstance(line, Mapping)]
-        traces = list({name for name in named if isinstance(name, str) and _storable(name)})
+        traces = list({name for name in named if isinstance(name, str) and storable(name)})
         found = tx.rows("SELECT DISTINCT trace_id FROM trace WHERE trace_id IN (SELECT unnest(?::VARCHAR[]))", traces)
         return cls(
             frozenset(row[0] for row in found),
@@ -173,14 +173,14 @@ class _Known:
         )
 
 
-def _problem(line: Any, here: _Known) -> str:
+def _problem(line: Any, here: Known) -> str:
     """Why a line is no label of this workspace; "" when it is one."""
     if not isinstance(line, Mapping):
         return "it is no JSON object"
     for name in (*_TEXTS, "at"):
         if not isinstance(line.get(name), str):
             return f"{name} is missing or no text"
-        if not _storable(line[name]):
+        if not storable(line[name]):
             return f"{name} holds characters that cannot be stored"
     for name in _NUMBERS:
         value = line.get(name)
@@ -194,7 +194,7 @@ def _problem(line: Any, here: _Known) -> str:
     if line["how_drawn"] not in HOW_DRAWN:
         return "how_drawn is no way of drawing cases"
     try:
-        _moment(line["at"])
+        moment_of(line["at"])
     except ValueError:
         return "at is no time"
     if line["trace"] not in here.traces:
@@ -206,7 +206,8 @@ def _problem(line: Any, here: _Known) -> str:
     return ""
 
 
-def _storable(text: str) -> bool:
+def storable(text: str) -> bool:
+    """Whether the database takes the text."""
     if text.isascii():
         return True
     try:
@@ -216,7 +217,8 @@ def _storable(text: str) -> bool:
     return True
 
 
-def _moment(text: str) -> datetime:
+def moment_of(text: str) -> datetime:
+    """The time of a line; raises ValueError for what is no time in UTC without a zone."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is not None:
         raise ValueError("a time with a zone")
@@ -240,11 +242,11 @@ def _line(row: tuple[Label, str]) -> dict[str, Any]:
 
 
 def _identity(line: Mapping[str, Any]) -> tuple[Any, ...]:
-    moment = _moment(line["at"])  # one and the same time can be written in several ways
+    moment = moment_of(line["at"])  # one and the same time can be written in several ways
     return (*(line[name] for name in _IDENTITY[:-1]), moment)
 
 
-def _read(path: Path) -> Iterator[tuple[int, Any]]:
+def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """(number, value) of every line that is JSON; a torn one is left out: its label is in the store and is written again."""
     try:
         file = open_plain(path)
@@ -256,7 +258,7 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
         if path.exists() and not path.is_file():
             raise _no_plain_file(path) from None
         raise disk_refused(
-            error, path, what="labels.jsonl cannot be read", kept="The database was not changed."
+            error, path, what=f"{path.name} cannot be read", kept="The database was not changed."
         ) from error
     with file:
         for number, text in enumerate(file, 1):
@@ -270,6 +272,6 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
 
 def _no_plain_file(path: Path) -> EvaldeskError:
     return EvaldeskError(
-        "something that is no plain file has the name of labels.jsonl", where=str(path),
+        f"something that is no plain file has the name of {path.name}", where=str(path),
         kept="The database was not changed.", remedy="Move it away; the file is written anew from the database.",
     )  # fmt: skip

@@ -38,6 +38,11 @@ class Workspace:
         return self.path / "labels.jsonl"
 
     @property
+    def codes(self) -> Path:
+        """codes.jsonl, the plain witness of every code and merge."""
+        return self.path / "codes.jsonl"
+
+    @property
     def log(self) -> Path:
         return self.path / "evaldesk.log"
 
@@ -54,9 +59,15 @@ class Workspace:
             for folder in (self.runs, self.inbox, self.backups):
                 if folder.exists():
                     folder.rmdir()
-            if self.labels.exists() and self.labels.stat().st_size:
+            if any(file.exists() and file.stat().st_size for file in (self.labels, self.codes)):
                 return
-            for file in (self.labels, self.database, self.database.with_name(self.database.name + ".wal"), self.lock):
+            for file in (
+                self.labels,
+                self.codes,
+                self.database,
+                self.database.with_name(self.database.name + ".wal"),
+                self.lock,
+            ):
                 file.unlink(missing_ok=True)
             self.path.rmdir()
         except OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -189,6 +190,21 @@ async def test_a_copied_critique_names_the_case_that_had_it(demo_workspace: Path
         desk.app.screen.query_one("#critique").clear()
         await desk.type("Four words, of mine")
         await desk.wait_for("the same words as T-0409")
+
+
+async def test_home_gives_codes_back_that_only_the_file_holds(demo_workspace: Path) -> None:
+    line = {
+        "seq": 9, "act": 9, "trace": FIRST_OPEN, "trace_version": 1, "criterion": "resolved", "code": "[/x] late", "present": True,
+        "expert": "Ines Aerts", "undoes": 0, "at": "2026-01-02T03:04:05",
+    }  # fmt: skip
+    (demo_workspace / "codes.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    async with open_desk(demo_workspace, start="home") as desk:
+        await desk.wait_for("codes.jsonl holds 1 code that the database lacks. Press r to restore.")
+        await desk.press("r")
+        await desk.wait_for("0 labels and 1 code restored.")
+        assert "codes.jsonl" not in desk.text
+        await desk.press("1")
+        await desk.wait_for("code [/x] late")
 
 
 @pytest.mark.parametrize(

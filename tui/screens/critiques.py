@@ -12,13 +12,13 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.judging.critique_hints import KnownCritiques, critique_hint
 from engine.measuring import failure_modes
 from engine.measuring.failure_modes import FailureMode, FailureModes
 from engine.store import codes, criteria
 from engine.store.codes import Act, CodedCase
-from engine.watch import Change
 from tui.presentation.codes_view import (
     Choice,
     Group,

@@ -14,11 +14,11 @@ from engine.change import Change
 from engine.errors import EvaldeskError
 from engine.judging.criterion import Criterion
 from engine.measuring.overview import Standing, standings
-from engine.store import criteria, piles, runs, settings, waiting, witness
+from engine.store import code_witness, criteria, piles, runs, settings, waiting, witness
 from engine.store.store import Store
 from engine.sweeping.overview import SweepStanding, sweep_standings
 from tui.presentation.home_view import standing_lines
-from tui.presentation.lines import BLANK, Line, line, pad, whole_number, wrapped
+from tui.presentation.lines import BLANK, Line, counted, line, pad, whole_number, wrapped
 from tui.presentation.run_view import run_row
 from tui.presentation.sweep_view import standing_line
 from tui.screens.criterion_form import CriterionForm
@@ -50,7 +50,7 @@ class HomeScreen(DeskScreen):
             "restore",
             "restore labels",
             show=False,
-            tooltip="Take labels of labels.jsonl back that the database lacks",
+            tooltip="Take back what labels.jsonl and codes.jsonl hold and the database lacks",
             id="home.restore",
         ),
         Binding(
@@ -228,27 +228,32 @@ class HomeScreen(DeskScreen):
 
     async def action_restore(self) -> None:
         store = self.desk.store
-        if not store.surplus_labels:
+        if not store.surplus_labels and not store.surplus_codes:
             return
         try:
             restored = await self.desk.do(witness.restore, store.surplus_labels)
+            of_codes = await self.desk.do(code_witness.restore, store.surplus_codes)
             await self.desk.later(store.look_at_witness)
         except EvaldeskError as error:
             self.say_error(error)
             return
-        passed_over = f" Passed over: {'; '.join(restored.passed_over[:3])}" if restored.passed_over else ""
-        self.say(f"{restored.count} labels restored.{passed_over}", problem=bool(passed_over))
+        left = (*restored.passed_over, *of_codes.passed_over)
+        passed_over = f" Passed over: {'; '.join(left[:3])}" if left else ""
+        and_codes = f" and {counted(of_codes.count, 'code')}" if of_codes.count else ""
+        self.say(f"{counted(restored.count, 'label')}{and_codes} restored.{passed_over}", problem=bool(passed_over))
         await self.load()
 
 
 def _witness_notice(store: Store) -> str:
-    """What Home says about labels.jsonl, "" when it and the database agree."""
+    """What Home says about labels.jsonl and codes.jsonl, "" when they and the database agree."""
     parts = []
     if lost := len(store.surplus_labels):
         parts.append(f"labels.jsonl holds {lost} labels that the database lacks. Press r to restore them.")
+    if lost := len(store.surplus_codes):
+        parts.append(f"codes.jsonl holds {counted(lost, 'code')} that the database lacks. Press r to restore.")
     if unusable := store.unusable_lines:
         more = f" and {len(unusable) - 1} more" if len(unusable) > 1 else ""
-        parts.append(f"labels.jsonl has lines that are no labels here: {one_line(unusable[0])}{more}.")
+        parts.append(f"labels.jsonl or codes.jsonl has lines that are nothing here: {one_line(unusable[0])}{more}.")
     return " ".join(parts)
 
 
