@@ -79,6 +79,8 @@ def test_every_screen_shows_it_as_text(terminals: Terminals, tmp_path: Path) -> 
     app = terminals.pty(tmp_path / "ws")
     app.wait_for(HOME_SHOWN)
     press(app, "1", "\x1b[H", *"jjj j jj ", "/", PASTE, ENTER, ESC, "0", "e", PASTE, ENTER, "?", ESC)
+    press(app, "1", "t", PASTE, ENTER, "l", "?", ESC, *"jvvv", "t", PASTE, ENTER, "t", "a[x]", ENTER)
+    press(app, TAB, "\x1b[F", "r", PASTE, ENTER, "m", PASTE, ENTER, "s", ESC, "/", PASTE, ENTER, ESC, *"uuu", ESC)
     press(app, "2", DOWN, "r", ESC, "v", " ", DOWN, " ", TAB, PASTE, ENTER, ESC, "m", ESC)
     press(app, "3", DOWN, DOWN, "t", "w", "p", "m", "t", "l", "3")
     press(app, "4", DOWN, "X", ESC, "r", "a")

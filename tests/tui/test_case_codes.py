@@ -153,6 +153,11 @@ async def test_a_hostile_code_stands_there_as_text(demo_workspace: Path) -> None
         await open_picker(desk)
         assert "[x] [/x] [@click=app.quit]q[/] ␛]0;TAKEN␇" in desk.text
         assert not set("\x1b\x07\u202e") & set(desk.text)
+        desk.app.post_message(events.Paste("w" * 61))
+        await desk.settle()
+        await desk.press("enter")
+        await desk.wait_for("a code has at most 60 characters, this one has 61")
+        assert screen_is(desk, "LabelScreen") and desk.rows("SELECT count(*) FROM code") == [(1,)]
 
 
 async def test_hints_come_while_writing_and_stop_nothing(demo_workspace: Path) -> None:

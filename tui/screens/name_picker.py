@@ -13,7 +13,6 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from engine.store.codes import MAX_CODE_CHARS
 from tui.presentation.codes_view import Choice, choice_row, matching
 from tui.widgets.literal import one_line
 from tui.widgets.painted import RowList
@@ -43,7 +42,7 @@ class NamePicker(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(Content(one_line(self._title)), classes="dialog-title")
-            yield Input(placeholder="a few letters, or a new name", max_length=MAX_CODE_CHARS, id="name")
+            yield Input(placeholder="a few letters, or a new name", id="name")
             yield RowList[Choice](choice_row, id="names")
             yield Static(Content(f"↓ ↑ choose    Enter {self._enter}    Esc closes"), classes="dialog-hint")
 
