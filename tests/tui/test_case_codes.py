@@ -58,6 +58,7 @@ async def test_a_new_code_is_given_and_u_takes_it_back_before_any_label(demo_wor
         assert desk.rows(GIVEN) == [(NEXT_OPEN, "wrong price", True), (NEXT_OPEN, "wrong price", False)]
 
 
+@pytest.mark.slow
 async def test_f2_gives_a_code_in_the_middle_of_a_critique(demo_workspace: Path) -> None:
     async with open_desk(demo_workspace, size=(100, 30)) as desk:
         give(desk, "T-0402", "wrong price")
@@ -160,6 +161,7 @@ async def test_a_hostile_code_stands_there_as_text(demo_workspace: Path) -> None
         assert screen_is(desk, "LabelScreen") and desk.rows("SELECT count(*) FROM code") == [(1,)]
 
 
+@pytest.mark.slow
 async def test_hints_come_while_writing_and_stop_nothing(demo_workspace: Path) -> None:
     async with open_desk(demo_workspace) as desk:
         await desk.press("f")
@@ -197,6 +199,7 @@ async def test_a_copied_critique_names_the_case_that_had_it(demo_workspace: Path
         await desk.wait_for("the same words as T-0409")
 
 
+@pytest.mark.slow
 async def test_home_gives_codes_back_that_only_the_file_holds(demo_workspace: Path) -> None:
     line = {
         "seq": 9, "act": 9, "trace": FIRST_OPEN, "trace_version": 1, "criterion": "resolved", "code": "[/x] late", "present": True,

@@ -74,6 +74,7 @@ async def test_v_goes_through_the_verdicts_and_search_narrows_until_esc(demo_wor
         assert len(shown(desk)) == 132 and "evaldesk  Critiques" in desk.text
 
 
+@pytest.mark.slow
 async def test_a_code_is_given_here_and_the_list_of_failure_modes_follows(demo_workspace: Path) -> None:
     async with open_desk(demo_workspace) as desk:
         await open_critiques(desk)
