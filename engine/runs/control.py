@@ -27,8 +27,9 @@ def start(run_dir: RunDir) -> None:
         queue.enqueue(run_dir, device)
     else:
         with lock:
-            _write(run_dir, RunStatus.QUEUED)
+            # In this order: whoever is killed between the two leaves no run that calls itself queued and stands in no queue.
             queue.enqueue(run_dir, device)
+            _write(run_dir, RunStatus.QUEUED)
     ensure_supervisor(device)
 
 

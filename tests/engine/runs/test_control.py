@@ -162,3 +162,19 @@ def test_a_run_without_a_description_cannot_be_started(desk: Desk) -> None:
     run_dir.description.unlink()
     with pytest.raises(EvaldeskError, match=r"run\.json"):
         control.start(run_dir)
+
+
+def test_whoever_ends_while_queueing_a_run_leaves_none_that_only_calls_itself_queued(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_dir = desk.run("queued", 5)
+    control.start(run_dir)
+    assert finish(run_dir).status is RunStatus.DONE
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(queue, "enqueue", killed)
+    with pytest.raises(KeyboardInterrupt):
+        control.start(run_dir)
+    assert states.observed_state(run_dir).status is RunStatus.DONE
