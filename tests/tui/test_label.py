@@ -9,6 +9,7 @@ import pytest
 from textual import events
 
 from tests.tui.conftest import Desk, open_desk
+from tui.widgets.key_line import KeyLine
 
 FIRST_OPEN = "T-0407"
 NEXT_OPEN = "T-0413"
@@ -163,6 +164,17 @@ async def test_the_line_under_the_case_says_which_keys_hold_now(demo_workspace: 
         await desk.wait_for("FAIL draft: c goes on writing")
         await desk.press("c")
         await desk.wait_for("FAIL draft: Enter saves, Esc leaves it")
+
+
+async def test_the_keys_at_the_bottom_are_those_that_hold_where_the_cursor_is(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        line = desk.app.screen.query_one(KeyLine)
+        assert "p pass" in line.text and "/ search" in line.text
+        await desk.press("f")
+        await desk.wait_for(lambda: "save and next" in line.text)
+        assert "p pass" not in line.text and "/" not in line.text
+        await desk.press("escape")
+        await desk.wait_for(lambda: "p pass" in line.text and "save and next" not in line.text)
 
 
 async def test_another_verdict_on_a_draft_is_said_and_keeps_the_text(demo_workspace: Path) -> None:

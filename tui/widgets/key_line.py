@@ -9,6 +9,7 @@ from textual import events
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
 from tui.presentation.lines import Line, Span, fit, plain
 
@@ -46,11 +47,12 @@ class KeyLine(Widget):
         if not self.is_attached or screen is not self.screen:
             return
         items: dict[str, Item] = {}
+        writes = isinstance(screen.focused, Input | TextArea)
         for _, binding, enabled, _tooltip in screen.active_bindings.values():
-            if binding.show and enabled:
-                items.setdefault(
-                    binding.action, (self.app.get_key_display(binding), binding.description, binding.action)
-                )
+            key = self.app.get_key_display(binding)
+            # Where one writes, a letter or a slash is text.
+            if binding.show and enabled and not (writes and len(key) == 1 and key.isascii()):
+                items.setdefault(binding.action, (key, binding.description, binding.action))
         if (found := list(items.values())) != self._items:
             self._items = found
             self.refresh()
