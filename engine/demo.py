@@ -10,7 +10,7 @@ from engine.importing.mapping import guess_mapping
 from engine.importing.reading import read_records
 from engine.importing.records import TraceRecord
 from engine.judging.criterion import Criterion
-from engine.store import criteria, labels, piles, settings, sources, traces
+from engine.store import criteria, dimensions, labels, piles, settings, sources, traces
 from engine.store.labels import Label, Mark
 from engine.store.store import Store
 from engine.store.transaction import Transaction
@@ -33,6 +33,8 @@ def _fill(tx: Transaction) -> None:
     sources.add(
         tx, "sample-traces", path=path.name, kind="traces", format="jsonl", mapping={}, accepted=added, refused=0
     )
+    for name in ("function", "scenario", "persona", "language"):
+        dimensions.add(tx, name, author=EXPERT)
     for entry in json.loads(sample_data.path("criteria.json").read_text("utf-8")):
         criteria.add(tx, Criterion.from_mapping(entry))
     # Sealed first, at random; what the expert labelled by hand afterwards becomes the build pile.

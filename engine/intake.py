@@ -10,10 +10,11 @@ from typing import Any
 
 from engine.errors import EvaldeskError
 from engine.hashing import content_hash
+from engine.importing.mapping import ORIGINS
 from engine.importing.mapping import Mapping as FieldMapping
 from engine.importing.reading import Kind, preview, read_records
 from engine.importing.records import LabelRecord, Refusal, TraceRecord
-from engine.store import criteria, labels, sources, traces
+from engine.store import criteria, dimensions, labels, sources, traces
 from engine.store.labels import Label, Mark
 from engine.store.transaction import Transaction
 
@@ -31,6 +32,8 @@ class IntakeOrder:
     criterion_id: str = ""
     expert: str = ""
     how_drawn: str = ""
+    origin: str = ""
+    """Of the traces that do not say it themselves: real (also for "") or written."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class IntakeReport:
     labels_added: int
     labels_same: int
     refused: tuple[Refusal, ...] = field(default_factory=tuple)
+    written: int = 0
+    """How many of ``added`` were written for the coverage grid."""
 
     @property
     def accepted(self) -> int:
@@ -70,6 +75,12 @@ class IntakeReport:
 
 def read_file(order: IntakeOrder) -> FileContent:
     """Read and check a whole file outside the store's thread; raises EvaldeskError when it is not readable as a table."""
+    if order.origin and order.origin not in ORIGINS:
+        raise EvaldeskError(
+            f"{order.origin!r} is no origin of requests",
+            kept="Nothing was imported.",
+            remedy=f"One of: {', '.join(ORIGINS)}.",
+        )
     look = preview(order.path, mapping=order.mapping, kind=order.kind, values=order.values, limit=200)
     found_traces: list[TraceRecord] = []
     found_labels: list[LabelRecord] = []
@@ -97,6 +108,7 @@ def read_file(order: IntakeOrder) -> FileContent:
     digest = hashlib.sha256(order.path.read_bytes()).hexdigest()
     # What the values mean is part of the mapping: a file read the wrong way round can be read again.
     values = [order.values] if order.values else []
+    values += [order.origin] if order.origin not in ("", traces.REAL) else []
     source_id = content_hash([digest, mapping, order.criterion_id, *values])[:16]
     return FileContent(
         order, source_id, look.format, look.kind, mapping, tuple(found_traces), tuple(with_verdict), tuple(refused)
@@ -111,7 +123,10 @@ def keep(tx: Transaction, content: FileContent) -> IntakeReport:
     """
     order = content.order
     criterion = criteria.get(tx, order.criterion_id) if content.labels else None
-    added, same, refused = traces.add(tx, content.source_id, content.traces)
+    written_before = traces.count_written(tx)
+    added, same, refused = traces.add(tx, content.source_id, content.traces, origin=order.origin or traces.REAL)
+    if written := traces.count_written(tx) - written_before:
+        dimensions.keep_cells(tx, content.source_id, order.expert or "imported")
     blocked = {refusal.row for refusal in refused}
     new_labels: list[Label] = []
     labels_same = 0
@@ -154,7 +169,7 @@ def keep(tx: Transaction, content: FileContent) -> IntakeReport:
     labels.add_many(tx, new_labels)
     everything = tuple(sorted((*content.refused, *refused), key=lambda r: r.row))
     report = IntakeReport(
-        str(order.path), content.format, content.kind, added, same, len(new_labels), labels_same, everything
+        str(order.path), content.format, content.kind, added, same, len(new_labels), labels_same, everything, written
     )
     if added or new_labels or not sources.is_known(tx, content.source_id):
         sources.add(

@@ -13,17 +13,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine import intake, kept_figures, orphans
+from engine import coverage, intake, kept_figures, orphans
 from engine.errors import EvaldeskError, Refused, WorkspaceBusy
 from engine.importing.mapping import parse_map_options
 from engine.intake import IntakeOrder
 from engine.judging.criterion import Criterion
+from engine.judging.dimension import Dimension, parse_rule
 from engine.measuring import audit, building, rounds
 from engine.runs import steering
 from engine.runs.estimate import estimate_json
 from engine.runs.ingest import ingest
 from engine.runs.planning import Plan
-from engine.store import criteria, inbox, models, piles, runs, snapshot, sweeps, traces, waiting
+from engine.store import criteria, dimensions, inbox, models, piles, runs, settings, snapshot, sweeps, traces, waiting
 from engine.store.models import Model
 from engine.store.runs import Run
 from engine.store.store import Store
@@ -170,6 +171,7 @@ def _import(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
         criterion_id=body.get("criterion", ""),
         expert=body.get("expert", ""),
         how_drawn=body.get("drawn", ""),
+        origin=body.get("origin", ""),
     )
     content = intake.read_file(order)
     return store.call(intake.keep, content).as_json()
@@ -296,6 +298,47 @@ def _seal(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
     return store.call(work)
 
 
+def _coverage(store: Store, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The coverage grid, after dimensions and rules that the request brings were taken in."""
+    rules = [
+        (name.strip(), parse_rule(rule)) for name, _, rule in (str(r).partition(":") for r in body.get("rules") or ())
+    ]
+
+    def prepare(tx: Transaction) -> list[Dimension]:
+        known = dimensions.everyone(tx)
+        for name, _, field in (str(said).partition("=") for said in body.get("dimensions") or ()):
+            if dimensions.named(known, name) is None:
+                dimensions.add(tx, name, field.strip(), body.get("author", ""))
+        for name, rule in rules:
+            found = dimensions.get(tx, name)
+            if rule not in found.rules:
+                dimensions.set_rules(tx, found.dimension_id, (*found.rules, rule), body.get("author", ""))
+        known = dimensions.everyone(tx)
+        if not known:
+            fields = ", ".join(f"{one.field} ({len(one.values)} values)" for one in dimensions.candidates(tx)[:12])
+            raise Refused(
+                "there is no dimension in this workspace",
+                remedy=f"Say one with --dimension FIELD; fields of the traces: {fields}."
+                if fields
+                else "Import traces with metadata.",
+            )
+        return known
+
+    known = store.call(prepare)
+    by = coverage.chosen(known, *(str(body.get(part) or "") for part in ("rows", "columns", "tabs")))
+    criterion_id = body.get("criterion") or store.call(_shown_criterion)
+    if body.get("criterion"):
+        store.call(criteria.get, criterion_id)
+    return coverage.count(store, criterion_id, by).as_json()
+
+
+def _shown_criterion(tx: Transaction) -> str:
+    """The criterion whose labels a grid shows: the one that was worked on last, or the first; "" where there is none."""
+    known = [criterion.criterion_id for criterion in criteria.everyone(tx)]
+    last = settings.read(tx, "criterion")
+    return last if last in known else (known[0] if known else "")
+
+
 def _bring_in(store: Store) -> None:
     """Results and states of all runs as they are now: what is cached and what is pending depends on them."""
     while store.call(ingest, store.workspace).more:
@@ -379,6 +422,7 @@ _HANDLERS: dict[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
     "criterion": _criterion,
     "judge": _judge,
     "audit": _audit,
+    "coverage": _coverage,
     "sweep": _sweep,
     "ranking": _ranking,
     "runs": _runs,

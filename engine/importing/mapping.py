@@ -17,8 +17,11 @@ from engine.importing.verdicts import ValueReading, infer_reading
 REST: Final = "*"
 """In ``metadata``: every field that nothing else is mapped to."""
 
-SINGLE: Final = ("request", "response", "messages", "trace_id", "label", "critique", "expert", "facts")
+SINGLE: Final = ("request", "response", "messages", "trace_id", "label", "critique", "expert", "facts", "origin")
 SEVERAL: Final = ("context", "metadata")
+
+ORIGINS: Final = ("real", "written")
+"""What a field ``origin`` may hold: a request from use, or one written for a cell of the coverage grid."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Mapping:
     metadata: tuple[str, ...] | None = None
     facts: str | None = None
     messages: str | None = None
+    origin: str | None = None
 
     def over(self, guess: Mapping) -> Mapping:
         """This mapping, with what it does not state taken from another one."""
@@ -108,6 +112,7 @@ def guess_mapping(
     columns = _Columns(sample_rows, given.used())
     label = given.label if given.label is not None else columns.label(values)
     found: dict[str, Any] = {"label": label, "trace_id": columns.identity(), "facts": columns.pick("facts")}
+    found["origin"] = columns.origin()
     if label:
         found |= {"critique": columns.pick("critique"), "expert": columns.pick("expert")}
     request = given.request if given.request is not None else columns.pick("request")
@@ -200,6 +205,17 @@ class _Columns:
             return None
         values = [str(value).strip() for value in self._values(column)]
         if not all(values) or len(set(values)) < len(values):
+            return None
+        self._taken.add(column)
+        return column
+
+    def origin(self) -> str | None:
+        """Take a column ``origin`` whose values all say where a request comes from; an airport's code is metadata."""
+        column = self._named(("origin",))
+        words = (
+            {str(value).strip().casefold() for value in self._values(column) if not _blank(value)} if column else set()
+        )
+        if column is None or not words or not words <= set(ORIGINS):
             return None
         self._taken.add(column)
         return column

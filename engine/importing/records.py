@@ -19,6 +19,8 @@ class TraceRecord:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     row: int = 0
     """1-based row (data row of a table, line of a JSONL file, index + 1 in a JSON array)."""
+    origin: str = ""
+    """real, written, or "" where the row does not say."""
 
 
 @dataclass(frozen=True)

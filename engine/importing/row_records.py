@@ -16,7 +16,7 @@ from engine.importing.conversation import (
     text_of,
     tool_call,
 )
-from engine.importing.mapping import REST, Mapping
+from engine.importing.mapping import ORIGINS, REST, Mapping
 from engine.importing.pointer import MISSING, decoded, get, pointer, pointer_of
 from engine.importing.records import LabelRecord, TraceRecord
 from engine.importing.rows import Row
@@ -69,6 +69,7 @@ def trace(row: Row, mapping: Mapping) -> TraceRecord:
         facts=_facts(fields, mapping),
         metadata=metadata,
         row=row.number,
+        origin=_origin(fields, mapping),
     )
 
 
@@ -149,6 +150,13 @@ def _is_text(value: Any) -> bool:
 def _text(fields: Fields[str, Any], path: str | None) -> str:
     value = get(fields, path) if path else None
     return "" if value is MISSING else text_of(value)
+
+
+def _origin(fields: Fields[str, Any], mapping: Mapping) -> str:
+    said = _text(fields, mapping.origin).strip().casefold()
+    if said and said not in ORIGINS:
+        raise RowFault(mapping.origin or "origin", f"{said[:40]!r} is none of {', '.join(ORIGINS)}")
+    return said
 
 
 def _facts(fields: Fields[str, Any], mapping: Mapping) -> dict[str, Any]:

@@ -60,6 +60,8 @@ class Progress:
     not_applicable: int
     defects: int
     drafts: int
+    written: int = 0
+    """Of ``total``, those that were written for the coverage grid: no real use."""
 
     @property
     def labelled(self) -> int:
@@ -125,6 +127,7 @@ def progress(tx: Transaction, criterion_id: str) -> Progress:
         not_applicable=counts.get(Mark.NOT_APPLICABLE, 0),
         defects=counts.get(Mark.DEFECT, 0),
         drafts=int(tx.value("SELECT count(DISTINCT trace_id) FROM draft WHERE criterion_id = ?", criterion_id)),
+        written=traces.count_written(tx),
     )
 
 

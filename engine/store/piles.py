@@ -165,11 +165,12 @@ def of_case(tx: Transaction, criterion_id: str, trace_id: str) -> str:
 
 
 def counts(tx: Transaction, criterion_id: str) -> dict[str, PileCounts]:
-    """PileCounts of the build and the sealed pile."""
+    """PileCounts of the build and the sealed pile; of the sealed one without cases that were written for the coverage grid."""
     rows = tx.rows(
         f"SELECT p.pile, count(*) FILTER (l.mark = 'PASS'), count(*) FILTER (l.mark = 'FAIL'), count(*) FILTER (l.mark IS NULL) "
         f"FROM {CURRENT} p LEFT JOIN {labels.COUNTING} l USING (trace_id, criterion_id) "
-        "WHERE p.criterion_id = ? AND p.pile <> 'none' GROUP BY p.pile",
+        "WHERE p.criterion_id = ? AND p.pile <> 'none' "
+        "AND (p.pile <> 'sealed' OR p.trace_id NOT IN (SELECT trace_id FROM trace WHERE origin <> 'real')) GROUP BY p.pile",
         criterion_id,
     )
     found = {row[0]: PileCounts(*row[1:]) for row in rows}
@@ -177,9 +178,13 @@ def counts(tx: Transaction, criterion_id: str) -> dict[str, PileCounts]:
 
 
 def free(tx: Transaction, criterion_id: str) -> int:
-    """How many cases lie in no pile of this criterion."""
-    lying = tx.value(f"SELECT count(*) FROM {CURRENT} WHERE criterion_id = ? AND pile <> 'none'", criterion_id)
-    return traces.count(tx) - int(lying)
+    """How many cases lie in no pile of this criterion; those written for the coverage grid are never drawn and not counted."""
+    written = "(SELECT trace_id FROM trace WHERE origin <> 'real')"
+    lying = tx.value(
+        f"SELECT count(*) FROM {CURRENT} WHERE criterion_id = ? AND pile <> 'none' AND trace_id NOT IN {written}",
+        criterion_id,
+    )
+    return traces.count(tx) - traces.count_written(tx) - int(lying)
 
 
 def build_cases(tx: Transaction, criterion_id: str) -> list[LabelledCase]:

@@ -16,6 +16,8 @@ _COLUMNS = (
     "response", "metadata", "group_key", "content_hash", "imported_at",
 )  # fmt: skip
 _FIELDS = "trace_id, version, position, request, context, facts, response, metadata, origin, group_key"
+REAL, WRITTEN = "real", "written"
+"""Where a request comes from: from use, or written for a cell of the coverage grid."""
 # The newest version of each trace. Positions count traces from 0 without gaps; a newer version has that of the old one.
 CURRENT = "(SELECT * FROM trace ANTI JOIN superseded USING (trace_id, version))"
 
@@ -26,11 +28,12 @@ def trace_hash(record: TraceRecord) -> str:
 
 
 def add(
-    tx: Transaction, source_id: str, records: Iterable[TraceRecord], *, origin: str = "real"
+    tx: Transaction, source_id: str, records: Iterable[TraceRecord], *, origin: str = REAL
 ) -> tuple[int, int, list[Refusal]]:
     """Add traces; returns (added, already here, refused). Never replaces or deletes anything.
 
     A trace id that is here with the same content is left alone; with other content the row is refused.
+    ``origin`` is that of the records that do not state their own.
     """
     known: dict[str, str] = dict(
         tx.rows("SELECT trace_id, arg_max(content_hash, version) FROM trace GROUP BY trace_id")
@@ -50,7 +53,7 @@ def add(
             continue
         known[record.trace_id] = digest
         rows.append(
-            (record.trace_id, 1, position, source_id, record.row, origin, record.request, _dump(list(record.context)),
+            (record.trace_id, 1, position, source_id, record.row, record.origin or origin, record.request, _dump(list(record.context)),
              _dump(record.facts), record.response, _dump(record.metadata), group_key(record.request), digest, moment)
         )  # fmt: skip
         position += 1
@@ -67,6 +70,11 @@ def get(tx: Transaction, trace_id: str) -> Trace | None:
 def count(tx: Transaction) -> int:
     """How many traces there are, versions not counted."""
     return int(tx.value("SELECT coalesce(max(position) + 1, 0) FROM trace"))
+
+
+def count_written(tx: Transaction) -> int:
+    """How many of them were written for the coverage grid, rather than asked by somebody."""
+    return int(tx.value("SELECT count(DISTINCT trace_id) FROM trace WHERE origin <> 'real'"))
 
 
 def position_of(tx: Transaction, trace_id: str) -> int | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import requests
-from engine.importing.mapping import parse_map_options
+from engine.importing.mapping import ORIGINS, parse_map_options
 from engine.importing.reading import preview
 from engine.store.labels import HOW_DRAWN
 from engine.store.workspace import Workspace
@@ -36,6 +36,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--criterion", default="", help="which criterion the labels answer")
     parser.add_argument("--expert", default="", help="who gave the labels")
     parser.add_argument("--drawn", default="", choices=HOW_DRAWN, help="how the labelled cases were drawn")
+    parser.add_argument(
+        "--origin",
+        default="",
+        choices=ORIGINS,
+        help="where the requests come from: real use (the default), or written for cells of the coverage grid; a column says it with --map origin=COLUMN",
+    )
     parser.add_argument("--dry-run", action="store_true", help="show what would come in, keep nothing")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     add_workspace_option(parser)
@@ -62,7 +68,7 @@ def _dry_run(args: argparse.Namespace, path: Path) -> dict[str, Any]:
 def _take_in(args: argparse.Namespace, path: Path) -> dict[str, Any]:
     body = {
         "kind": "import", "path": str(path.absolute()), "map": args.map, "as": args.kind, "values": args.values,
-        "criterion": args.criterion, "expert": args.expert, "drawn": args.drawn,
+        "criterion": args.criterion, "expert": args.expert, "drawn": args.drawn, "origin": args.origin,
     }  # fmt: skip
     return requests.ask(Workspace(args.workspace), body, create=True)
 
@@ -88,7 +94,8 @@ def _print(path: Path, result: dict[str, Any], dry_run: bool, *, criterion: str,
             if result["same"] + result["labels_same"]
             else ""
         )
-        print_line(f"{path}: {result['added']:,} traces added{labels}{same}, {len(refused):,} rows refused")
+        written = f" ({result['written']:,} written for the coverage grid)" if result.get("written") else ""
+        print_line(f"{path}: {result['added']:,} traces added{written}{labels}{same}, {len(refused):,} rows refused")
     for refusal in refused[:_SHOWN_REFUSALS]:
         print_line(f"  row {refusal['row']}, {refusal['field']}: {refusal['reason']}")
     if len(refused) > _SHOWN_REFUSALS:

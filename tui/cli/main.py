@@ -22,7 +22,7 @@ from engine.store.workspace import DEFAULT_DIRECTORY
 from tui.widgets.literal import visible
 
 COMMANDS = (
-    "demo", "import", "criterion", "seal", "judge", "sweep", "runs", "audit", "rank", "snapshot", "models", "doctor",
+    "demo", "import", "criterion", "seal", "judge", "sweep", "runs", "audit", "rank", "coverage", "snapshot", "models", "doctor",
 )  # fmt: skip
 _INSTEAD = {
     "status": "runs", "run": "runs", "pause": "runs", "resume": "runs", "cancel": "runs",

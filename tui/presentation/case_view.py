@@ -71,7 +71,9 @@ def case_title(trace: Trace, pile: str) -> str:
         one_line(str(v)) for v in trace.metadata.values() if isinstance(v, str | int | float) and len(str(v)) < 24
     ]
     pile_name = {"build": "build pile", "sealed": "sealed"}.get(pile, "")
-    return " · ".join([one_line(trace.trace_id), *scalars[:5], *([pile_name] if pile_name else [])])
+    # Before the metadata, which a narrow terminal cuts.
+    written = ["written for the grid"] if trace.origin != "real" else []
+    return " · ".join([one_line(trace.trace_id), *written, *scalars[:5], *([pile_name] if pile_name else [])])
 
 
 def case_row(row: CaseRow, width: int) -> Line:

@@ -19,6 +19,8 @@ def standing_lines(standing: Standing, width: int) -> list[Line]:
         again = f"; read again blind, {standing.repeated - standing.flipped} of {standing.repeated} the same"
     elif progress.labelled >= DEFAULT_SAMPLE:
         again = "; b shows labelled cases again, blind"
+    real = progress.total - progress.written
+    written = f", and {progress.written} written for the coverage grid" if progress.written else ""
     built, labelled_sealed = build.passes + build.failures, sealed.passes + sealed.failures
     measured = standing.newest_confusion
     judged = measured is not None and measured.judged > 0
@@ -32,7 +34,7 @@ def standing_lines(standing: Standing, width: int) -> list[Line]:
             rate = f"so far {total - standing.newest_pending} of {total} cases judged, {rate}"
     steps = [
         ("1 Expert", bool(expert), (expert or "nobody named yet") + again),
-        ("2 Traces", progress.total >= TRACES_TARGET, f"{progress.total} ({TRACES_TARGET} or more)"),
+        ("2 Traces", real >= TRACES_TARGET, f"{real} ({TRACES_TARGET} or more){written}"),
         ("3 Labels", built >= BUILD_TARGET and sealed.failures >= FAILURES_TARGET,
          f"build pile {build.passes} PASS {build.failures} FAIL (about {BUILD_TARGET}, half and half); "
          f"sealed {labelled_sealed} labelled, {sealed.failures} failures (at least {FAILURES_TARGET})"),
