@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from engine.watch import Watch
 
 SCREENS = {
-    "home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "sweep": "5", "ranking": "6", "import": "i",
+    "home": "0", "label": "1", "judge": "2", "audit": "3", "runs": "4", "sweep": "5", "ranking": "6", "coverage": "7", "import": "i",
     "repeat": "b on Home",
     "critiques": "l on Label",
 }  # fmt: skip
@@ -50,7 +50,7 @@ _CLASSES = {
     "audit": ("audit", "AuditScreen"), "runs": ("runs", "RunsScreen"), "sweep": ("sweep", "SweepScreen"),
     "ranking": ("ranking", "RankingScreen"), "import": ("import_file", "ImportScreen"),
     "repeat": ("repeat", "RepeatScreen"),
-    "critiques": ("critiques", "CritiquesScreen"),
+    "critiques": ("critiques", "CritiquesScreen"), "coverage": ("coverage", "CoverageScreen"),
 }  # fmt: skip
 """Module and class of each screen; loaded when it is first gone to, so that the app is there soon."""
 
@@ -82,6 +82,14 @@ class EvaldeskApp(App[None]):
         Binding("5", "go('sweep')", "Sweep", show=False, tooltip="Score prompts on a dataset", id="go.sweep"),
         Binding(
             "6", "go('ranking')", "Ranking", show=False, tooltip="How far a ranking can be trusted", id="go.ranking"
+        ),
+        Binding(
+            "7",
+            "go('coverage')",
+            "Coverage",
+            show=False,
+            tooltip="What was tested, and where it fails",
+            id="go.coverage",
         ),
         Binding("i", "go('import')", "Import", show=False, tooltip="Bring a file in", id="go.import"),
         Binding("q", "quit", "quit", show=False, tooltip="Leave; runs go on, drafts are kept", id="app.quit"),

@@ -26,6 +26,8 @@ class Desk:
     sweep_run_id: str = ""
     expert: str = ""
     is_demo: bool = False
+    wanted_cases: str = ""
+    """A search that the Label screen is to come up with, once."""
     states: Mapping[str, RunState] = field(default_factory=dict)
 
     async def do(self, work: Callable[Concatenate[Transaction, P], R], *arguments: P.args, **named: P.kwargs) -> R:

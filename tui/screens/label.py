@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 
 from engine.change import Change
 from engine.errors import EvaldeskError
-from engine.store import case_search, cases, codes, criteria, drafts, labels, piles, settings, traces
+from engine.store import case_search, cases, codes, criteria, dimensions, drafts, labels, piles, settings, traces
 from engine.store.case_search import CaseQuery
 from engine.store.cases import Case, CaseRow
 from engine.store.drafts import Draft
@@ -102,6 +102,9 @@ class LabelScreen(DeskScreen):
             tooltip="What good critiques look like",
             id="label.examples",
         ),
+        Binding(
+            "v", "values", "values", show=False, tooltip="The dimensions of this case, and set one", id="label.values"
+        ),
         Binding("space", "scroll(1)", "scroll", show=False, tooltip="Scroll the case down", id="label.scroll_down"),
         Binding(
             "escape", "leave", "list", show=False, tooltip="Leave the critique box or end the search", id="label.leave"
@@ -155,6 +158,8 @@ class LabelScreen(DeskScreen):
             self.action_write()
         else:
             self.set_focus(self._rows)
+        if self.desk.wanted_cases:
+            self._show_wanted()
 
     async def put_away(self) -> None:
         self._codes_last = 0
@@ -397,6 +402,12 @@ class LabelScreen(DeskScreen):
     def _search(self, event: Input.Submitted) -> None:
         self.run_worker(self._find(event.value.strip()), exclusive=True, group="search")
 
+    def _show_wanted(self) -> None:
+        """Come up with the search that another screen has asked for."""
+        box = self.query_one("#search", Input)
+        box.display, box.value, self.desk.wanted_cases = True, self.desk.wanted_cases, ""
+        self.run_worker(self._find(box.value), exclusive=True, group="search")
+
     async def _find(self, typed: str) -> None:
         if (position := await self.desk.do(traces.position_of, typed)) is not None:
             self._end_search()
@@ -439,6 +450,19 @@ class LabelScreen(DeskScreen):
             box.value = ""
             self._found = None
             self._show_rows()
+
+    def action_values(self) -> None:
+        self.run_worker(self._show_values(), exclusive=True, group="ask")
+
+    async def _show_values(self) -> None:
+        from tui.screens.dimensions import CaseValuesDialog
+
+        if self._case is None:
+            return
+        if not await self.desk.do(dimensions.everyone):
+            self.say("There are no dimensions yet: 7 goes to Coverage, d there makes some.", problem=True)
+            return
+        await self.ask(CaseValuesDialog(self.desk, self._case.trace.trace_id))
 
     def action_model_critiques(self) -> None:
         self.run_worker(self._show_model_critiques(), exclusive=True, group="ask")
