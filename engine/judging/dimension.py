@@ -12,7 +12,9 @@ REQUEST = "request"
 """In ``Rule.where``: the text of the request; every other name is a metadata field."""
 
 How = Literal["has", "is", "matches"]
-_RULE = re.compile(r"(?P<value>.+?)\s+if\s+(?P<where>.+?)\s+(?P<how>has|is|matches)\s+(?P<what>.+)", re.DOTALL)
+_RULE = re.compile(
+    r"(?P<value>\S|\S.*?\S)\s+if\s+(?P<where>\S|\S.*?\S)\s+(?P<how>has|is|matches)\s+(?P<what>\S.*)", re.DOTALL
+)
 RULE_FORM = "VALUE if request has WORD, WORD (or: FIELD is VALUE, VALUE; request matches REGEX)"
 
 
@@ -62,7 +64,7 @@ def parse_rule(text: str) -> Rule:
         raise EvaldeskError(
             f"{text.strip()[:80]!r} is no rule", kept="Nothing was changed.", remedy=f"The form: {RULE_FORM}."
         )
-    return Rule(found["value"].strip(), found["where"].strip(), cast("How", found["how"]), parts)
+    return Rule(found["value"], found["where"], cast("How", found["how"]), parts)
 
 
 def checked_name(text: str) -> str:

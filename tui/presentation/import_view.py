@@ -89,7 +89,8 @@ def report_sentence(report: IntakeReport) -> str:
     """One line: what was added, what was here already, what was refused."""
     parts = []
     if report.kind == "traces":
-        parts.append(f"{counted(report.added, 'trace')} added, {_here(report.same)}")
+        written = f" ({report.written:,} written for the grid)" if report.written else ""
+        parts.append(f"{counted(report.added, 'trace')} added{written}, {_here(report.same)}")
     if report.labels_added or report.labels_same:
         parts.append(f"{counted(report.labels_added, 'label')} added, {_here(report.labels_same)}")
     parts.append(f"{counted(len(report.refused), 'row')} refused")

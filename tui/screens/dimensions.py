@@ -222,7 +222,7 @@ class CaseValuesDialog(ModalScreen[None]):
             self.run_worker(self._set(current), exclusive=True)
 
     async def _set(self, found: CaseValue) -> None:
-        known = await self._desk.do(dimensions.values_of, found.dimension.dimension_id)
+        known = await self._desk.meanwhile(dimensions.values_of, found.dimension.dimension_id)
         value = await self.app.push_screen_wait(ValuePicker(found, known))
         if not value:
             return

@@ -29,7 +29,7 @@ LABEL_FIELDS = (
     ("expert", "who gave them", ""),
     ("values", "what the values mean", "1=FAIL,0=PASS"),
 )
-FIELDS = ("trace_id", "request", "context", "response", "facts", "label", "critique")
+FIELDS = ("trace_id", "request", "context", "response", "facts", "origin", "label", "critique")
 _QUICK_ROWS = 200
 
 _ON_SCREEN = {

@@ -4,7 +4,7 @@ CREATE TABLE dimension (
     dimension_id VARCHAR NOT NULL,      -- stays, whatever the dimension is called
     name VARCHAR NOT NULL,
     field VARCHAR NOT NULL,             -- metadata field that gives the value where neither a hand nor a rule does
-    rules JSON NOT NULL,                -- rules in words, the first that matches gives the value
+    rules JSON NOT NULL,                -- [{value, where, how, what}], the first that matches gives the value
     place DOUBLE NOT NULL,              -- order on the screens
     removed BOOLEAN NOT NULL,
     author VARCHAR NOT NULL,
