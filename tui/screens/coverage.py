@@ -13,11 +13,11 @@ from textual.content import Content
 from textual.widgets import Static
 
 from engine import coverage
+from engine.change import Change
 from engine.coverage import Grid, Value
 from engine.errors import EvaldeskError
 from engine.judging.dimension import Dimension
 from engine.store import case_search, cells, criteria, dimensions, settings, traces
-from engine.watch import Change
 from tui.presentation.coverage_view import (
     NEVER,
     cell_width,
