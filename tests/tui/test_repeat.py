@@ -20,7 +20,7 @@ async def begin(desk: Desk, wanted: str = "3") -> None:
     await desk.wait_for(f"1 of {wanted}, your label is hidden")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((200, 50), marks=pytest.mark.slow)])
 async def test_a_sample_is_read_to_its_end_and_flipped_cases_stand_side_by_side(
     demo_workspace: Path, size: tuple[int, int]
 ) -> None:

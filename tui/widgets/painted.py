@@ -84,6 +84,10 @@ class Painted(ScrollView):
 
     def _refresh_changed(self, before: Sequence[object], after: Sequence[object]) -> None:
         """Repaint the lines in sight that differ; a terminal at the end of a slow line gets no more than that."""
+        if not self.scrollable_content_region.width:
+            # It is about to be shown, and comes up with what was painted when it was there last.
+            self.refresh()
+            return
         top, first = self.scroll_offset.y, -1
         for y in range(self.size.height + 1):
             index = top + y
@@ -144,6 +148,9 @@ class Reader(Painted, can_focus=True):
         if not keep_place:
             self.scroll_to(0, 0, animate=False)
         self._refresh_changed(before, self._lines)
+        if self._laid_out_for < 0:
+            # It has no place yet. When it gets one it may be told of none, since asking for its place makes Textual know it.
+            self.call_after_refresh(self.on_resize)
 
     @property
     def lines(self) -> list[Line]:
