@@ -138,7 +138,7 @@ def test_what_is_typed_ahead_of_the_screen_is_critique_and_no_decision(
     app.wait_for("133/252")
     app.settle()
     app.send("/bdxn" + ENTER)
-    app.wait_for("No case has")
+    app.wait_for("No case is like this")
     app.send(ESC)
     app.settle()
     app.send("q")
