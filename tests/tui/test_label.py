@@ -213,6 +213,24 @@ async def test_search_shows_the_cases_with_these_words_and_esc_ends_it(demo_work
         assert len(desk.app.screen.query_one("#cases").rows) == 252
 
 
+async def test_an_id_jumps_to_its_case_in_the_whole_list(demo_workspace: Path) -> None:
+    async with open_desk(demo_workspace) as desk:
+        await desk.press("slash")
+        await desk.type("T-0420")
+        await desk.press("enter")
+        await desk.wait_for("T-0420 ·")
+        cases = desk.app.screen.query_one("#cases")
+        assert len(cases.rows) == 252 and cases.has_focus and not desk.app.screen.query_one("#search").display
+        await desk.press("slash")
+        await desk.type("is:fail in:sealed")
+        await desk.press("enter")
+        await desk.wait_for(lambda: len(cases.rows) == 34)
+        await desk.press("slash")
+        await desk.type(" is:nothing")
+        await desk.press("enter")
+        await desk.wait_for("no case is is:nothing")
+
+
 async def test_the_pile_key_goes_round_and_the_seal_is_explained(demo_workspace: Path) -> None:
     async with open_desk(demo_workspace) as desk:
         await desk.press("x")

@@ -411,6 +411,7 @@ class LabelScreen(DeskScreen):
     async def _find(self, typed: str) -> None:
         if (position := await self.desk.do(traces.position_of, typed)) is not None:
             self._end_search()
+            self.set_focus(self._rows)
             await self._open(position)
             return
         try:
@@ -439,11 +440,11 @@ class LabelScreen(DeskScreen):
         return found
 
     async def action_leave(self) -> None:
+        self.workers.cancel_group(self, "search")
         self._end_search()
         self.set_focus(self._rows)
 
     def _end_search(self) -> None:
-        self.workers.cancel_group(self, "search")
         box = self.query_one("#search", Input)
         if box.display:
             box.display = False
